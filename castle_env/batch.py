@@ -1,0 +1,189 @@
+"""The rules on many positions at once: thin compiled loops over the functions in `kernels`.
+
+Shapes: `states` is (n,) of POSITION_DTYPE, `masks` (n, num_actions) int8, `planes`
+(n, PLANES, 36) float32, all others (n,). Arrays named `out_...` are written.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from castle_env.board import DIRECTIONS, PASS
+from castle_env.compiled import kernel
+from castle_env.kernels import (
+    KINDS,
+    Moves,
+    RuleTable,
+    action_of,
+    count_moves,
+    is_over,
+    legal_moves,
+    mover_margin,
+    nth_move,
+    play,
+    play_action,
+    play_pass,
+)
+from castle_env.observation import write_observation
+from castle_env.position import Position, PositionArray
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Masks = npt.NDArray[np.int8]
+Planes = npt.NDArray[np.float32]
+
+
+@kernel
+def load(states: PositionArray, index: int) -> Position:
+    """One row of a batch as a value."""
+    row = states[index]
+    return Position(row.own, row.opposing, row.strongholds, row.bastion, row.own_hand,
+                    row.opposing_hand, row.own_forfeits, row.opposing_forfeits, row.ply)
+
+
+@kernel
+def store(states: PositionArray, index: int, position: Position) -> None:
+    """Write a value into a row of a batch."""
+    row = states[index]
+    row.own = position.own
+    row.opposing = position.opposing
+    row.strongholds = position.strongholds
+    row.bastion = position.bastion
+    row.own_hand = position.own_hand
+    row.opposing_hand = position.opposing_hand
+    row.own_forfeits = position.own_forfeits
+    row.opposing_forfeits = position.opposing_forfeits
+    row.ply = position.ply
+
+
+@kernel
+def moves_or_none(rules: RuleTable, position: Position) -> Moves:
+    """Legal moves, all empty once the game is over."""
+    if is_over(rules, position):
+        return 0, 0, 0, 0, 0, 0, 0, 0
+    return legal_moves(rules, position)
+
+
+@kernel
+def write_mask(rules: RuleTable, position: Position, moves: Moves, out_mask: Masks) -> None:
+    """Write the legal action mask, shape (num_actions,), of a position with its legal moves."""
+    out_mask[:] = 0
+    kinds = KINDS if rules.steps else DIRECTIONS
+    none = True
+    for kind in range(kinds):
+        squares = moves[kind]
+        while squares:
+            out_mask[action_of(kind, squares & -squares)] = 1
+            squares &= squares - 1
+            none = False
+    if none and not is_over(rules, position):
+        out_mask[PASS] = 1
+
+
+@kernel
+def write_masks(rules: RuleTable, states: PositionArray, out_masks: Masks) -> None:
+    """Legal action masks of a batch."""
+    for index in range(len(states)):
+        position = load(states, index)
+        write_mask(rules, position, moves_or_none(rules, position), out_masks[index])
+
+
+@kernel
+def encode(
+    rules: RuleTable, states: PositionArray, out_planes: Planes, out_masks: Masks
+) -> None:
+    """Observations and legal action masks of a batch in one pass."""
+    for index in range(len(states)):
+        position = load(states, index)
+        moves = moves_or_none(rules, position)
+        write_observation(rules, position, moves, out_planes[index])
+        write_mask(rules, position, moves, out_masks[index])
+
+
+@kernel
+def apply_actions(
+    rules: RuleTable, states: PositionArray, actions: Ints, out_states: PositionArray
+) -> int:
+    """Positions after one action each; the index of the first illegal action, or -1.
+
+    `out_states` is another array than `states` and is complete only when -1 is returned.
+    """
+    for index in range(len(states)):
+        legal, position = play_action(rules, load(states, index), actions[index])
+        if not legal:
+            return index
+        store(out_states, index, position)
+    return -1
+
+
+@kernel
+def write_terminals(
+    rules: RuleTable, states: PositionArray, out_terminals: npt.NDArray[np.bool_]
+) -> None:
+    """Whether each game is over."""
+    for index in range(len(states)):
+        out_terminals[index] = is_over(rules, load(states, index))
+
+
+@kernel
+def write_margins(rules: RuleTable, states: PositionArray, out_margins: Ints) -> None:
+    """Victory Points of player 0 minus those of player 1, as each position stands."""
+    for index in range(len(states)):
+        position = load(states, index)
+        margin = mover_margin(rules, position)
+        out_margins[index] = -margin if position.ply & 1 else margin
+
+
+@kernel
+def choose_randomly(
+    rules: RuleTable, states: PositionArray, uniforms: Floats, out_actions: Ints
+) -> None:
+    """A legal action for each position, uniform when `uniforms` are uniform in [0, 1).
+
+    A game that is over gets `PASS`.
+    """
+    for index in range(len(states)):
+        moves = moves_or_none(rules, load(states, index))
+        count = count_moves(moves)
+        if count == 0:
+            out_actions[index] = PASS
+        else:
+            kind, bit = nth_move(moves, int(uniforms[index] * count))
+            out_actions[index] = action_of(kind, bit)
+
+
+@kernel
+def next_random(state: int) -> int:
+    """Next state of a 64-bit linear congruential generator (Knuth's MMIX constants)."""
+    return state * 6364136223846793005 + 1442695040888963407
+
+
+@kernel
+def random_playout(rules: RuleTable, position: Position, seed: int) -> Position:
+    """The end of a game in which both sides play uniformly at random from here.
+
+    All randomness comes from `seed`: the same seed gives the same game.
+    """
+    while not is_over(rules, position):
+        moves = legal_moves(rules, position)
+        count = count_moves(moves)
+        if count == 0:
+            position = play_pass(position)
+            continue
+        seed = next_random(seed)
+        kind, bit = nth_move(moves, (((seed >> 33) & 0x7FFFFFFF) * count) >> 31)
+        position = play(rules, position, kind, bit)
+    return position
+
+
+@kernel
+def random_playouts(
+    rules: RuleTable, states: PositionArray, seeds: Ints, out_states: PositionArray
+) -> int:
+    """Play every game of a batch to its end at random; the number of plies played in all."""
+    plies = 0
+    for index in range(len(states)):
+        position = load(states, index)
+        end = random_playout(rules, position, seeds[index])
+        plies += end.ply - position.ply
+        store(out_states, index, end)
+    return plies

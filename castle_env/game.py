@@ -1,0 +1,247 @@
+"""`Game`: the rules of one ruleset as pure functions of positions, for one and for many at once."""
+
+import operator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from castle_env import batch, kernels, notation
+from castle_env.board import STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
+from castle_env.errors import ActionError, IllegalActionError
+from castle_env.observation import OBSERVATION_SHAPE, PLANES
+from castle_env.position import POSITION_DTYPE, Position, PositionArray
+from castle_env.ruleset import STORM, Ruleset
+from castle_env.symmetry import Symmetry, symmetries_of
+
+POINT_ROWS: Final = ("captured", "besieging", "contact", "controlled", "survivor", "squares")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a game ended.
+
+    winner: 0, 1, or None for a draw. margin: Victory Points of player 0 minus those of player 1.
+    victory_points: (player 0, player 1). by_row: the same for each row of the table. reason:
+    "all_turns_played", "last_faction_entered" or "turn_limit".
+    """
+
+    winner: int | None
+    margin: int
+    victory_points: tuple[int, int]
+    by_row: dict[str, tuple[int, int]]
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they go into `info` and JSON files."""
+        return asdict(self)
+
+
+class Game:
+    """The functional interface to the rules; positions go in and come out, nothing is kept.
+
+    Methods on one `Position` check what they are given. Those on a batch take an array of shape
+    (n,) with dtype `POSITION_DTYPE` and trust it. Masks are int8 with 1 = legal; margins are seen
+    from player 0; observations are relative to the player to move.
+    """
+
+    def __init__(self, rules: Ruleset) -> None:
+        self.rules: Final = rules
+        self.table: Final = kernels.rule_table(rules)
+        self.num_actions: Final = STORM_ACTIONS if rules.mode == STORM else SUDDEN_DEATH_ACTIONS
+
+    def __repr__(self) -> str:
+        return f"Game({self.rules.name!r})"
+
+    # One position
+
+    def initial_state(self) -> Position:
+        """The start: strongholds on their squares, all factions in hand, player 0 to move."""
+        factions = self.rules.factions_per_player
+        return Position(0, 0, self.table.strongholds, 0, factions, factions, 0, 0, 0)
+
+    def current_player(self, state: Position) -> int:
+        """0 or 1; in a position where the game is over, the player whose turn it would be."""
+        return state.ply & 1
+
+    def is_terminal(self, state: Position) -> bool:
+        """Whether the game is over by its rules."""
+        return bool(kernels.is_over(self.table, state))
+
+    def legal_action_mask(self, state: Position) -> npt.NDArray[np.int8]:
+        """Shape (num_actions,), int8, 1 = legal; all zero once the game is over."""
+        mask = np.empty(self.num_actions, dtype=np.int8)
+        batch.write_mask(self.table, state, batch.moves_or_none(self.table, state), mask)
+        return mask
+
+    def legal_actions(self, state: Position) -> list[int]:
+        """Indices of the legal actions in ascending order; empty once the game is over."""
+        actions: list[int] = np.flatnonzero(self.legal_action_mask(state)).tolist()
+        return actions
+
+    def apply(self, state: Position, action: int) -> Position:
+        """The position after an action (an int or any numpy integer).
+
+        Raises `ActionError` for what is no action of this mode and `IllegalActionError`, which
+        names move and position, for one that may not be played here.
+        """
+        number = self.check_action(action)
+        legal, after = kernels.play_action(self.table, state, number)
+        if not legal:
+            raise self.illegal(state, number)
+        return after
+
+    def check_action(self, action: object) -> int:
+        """The action's number; `ActionError` unless it is an integer in range."""
+        try:
+            number = operator.index(action)  # type: ignore[arg-type]
+        except TypeError:
+            number = -1
+        if not 0 <= number < self.num_actions or isinstance(action, bool):
+            raise ActionError(f"{action!r} is no action; allowed: one integer from 0 to "
+                              f"{self.num_actions - 1}")
+        return number
+
+    def illegal(self, state: Position, action: int) -> IllegalActionError:
+        """The error that says why an action in range may not be played in a position."""
+        name = ("a step off the board" if steps_off_board(action)
+                else repr(self.format_action(action)))
+        where = f"in position {self.format_position(state)!r}"
+        if self.is_terminal(state):
+            return IllegalActionError(f"action {action} ({name}) comes after the end of the game "
+                                      f"{where}")
+        names = " ".join(self.format_action(legal) for legal in self.legal_actions(state))
+        return IllegalActionError(f"action {action} ({name}) is illegal {where}; legal: {names}")
+
+    def victory_points(self, state: Position) -> tuple[int, int]:
+        """Victory Points of player 0 and player 1 as the position stands."""
+        first, second = self._points(state)
+        return sum(first), sum(second)
+
+    def outcome(self, state: Position) -> Outcome | None:
+        """Winner, margin, points by row and why the game ended; None while it goes on."""
+        if not self.is_terminal(state):
+            return None
+        first, second = self._points(state)
+        margin = sum(first) - sum(second)
+        return Outcome(
+            winner=None if margin == 0 else int(margin < 0),
+            margin=margin,
+            victory_points=(sum(first), sum(second)),
+            by_row=dict(zip(POINT_ROWS, zip(first, second, strict=True), strict=True)),
+            reason=self._reason(state),
+        )
+
+    def _points(self, state: Position) -> tuple[kernels.Points, kernels.Points]:
+        own, opposing = kernels.points_of_both(self.table, state)
+        return (opposing, own) if state.ply & 1 else (own, opposing)
+
+    def _reason(self, state: Position) -> str:
+        if self.rules.mode == STORM:
+            return "all_turns_played"
+        return "last_faction_entered" if state.opposing_hand == 0 else "turn_limit"
+
+    # Text
+
+    def parse_position(self, text: str) -> Position:
+        """Position from its text form; raises `PositionError` that says what is wrong."""
+        return notation.parse_position(self.rules, text)
+
+    def format_position(self, state: Position) -> str:
+        """Text form of a position; `parse_position` gives the position back."""
+        return notation.format_position(self.rules, state)
+
+    def parse_action(self, text: str) -> int:
+        """Action index from text such as "Nc", "c3c4" or "pass"; raises `ActionError`."""
+        return notation.parse_action(text, self.num_actions)
+
+    def format_action(self, action: int) -> str:
+        """Text of an action index; raises `ActionError` for a number that names no action."""
+        return notation.format_action(action, self.num_actions)
+
+    # The tree and its symmetries
+
+    def perft(self, state: Position, depth: int) -> int:
+        """Number of action sequences of exactly `depth` plies from here; passes count."""
+        return int(kernels.perft(self.table, state, depth))
+
+    def symmetries(self) -> list[Symmetry]:
+        """The ruleset's board symmetries as (square map, action map) pairs, identity first.
+
+        A token on square s goes to square_map[s]; action a becomes action_map[a]. Players keep
+        their seats.
+        """
+        return symmetries_of(self.table, self.num_actions)
+
+    # Batches
+
+    def initial_states(self, count: int) -> PositionArray:
+        """A batch of `count` games at their start."""
+        return np.full(count, np.array(self.initial_state(), dtype=POSITION_DTYPE))
+
+    def legal_action_masks(self, states: PositionArray) -> npt.NDArray[np.int8]:
+        """Shape (n, num_actions), int8; rows of games that are over are all zero."""
+        masks = np.empty((len(states), self.num_actions), dtype=np.int8)
+        batch.write_masks(self.table, states, masks)
+        return masks
+
+    def apply_actions(
+        self, states: PositionArray, actions: npt.NDArray[np.int64]
+    ) -> PositionArray:
+        """The positions after one action each.
+
+        Raises `ActionError` and `IllegalActionError` for the first action at fault.
+        """
+        numbers = self.check_actions(actions, len(states))
+        after = np.empty_like(states)
+        at_fault = batch.apply_actions(self.table, states, numbers, after)
+        if at_fault >= 0:
+            state = Position(*states[at_fault].item())
+            raise self.illegal(state, int(numbers[at_fault]))
+        return after
+
+    def check_actions(self, actions: object, count: int) -> npt.NDArray[np.int64]:
+        """Actions as an int64 array of shape (count,); `ActionError` unless all are in range."""
+        given = np.asarray(actions)
+        if given.shape != (count,) or not np.issubdtype(given.dtype, np.integer):
+            raise ActionError(f"actions have shape {given.shape} and dtype {given.dtype}; allowed: "
+                              f"integers of shape ({count},)")
+        numbers = np.ascontiguousarray(given, dtype=np.int64)
+        if count and not 0 <= numbers.min() <= numbers.max() < self.num_actions:
+            wrong = numbers[(numbers < 0) | (numbers >= self.num_actions)][0]
+            raise ActionError(f"{wrong} is no action; allowed: 0 to {self.num_actions - 1}")
+        return numbers
+
+    def terminals(self, states: PositionArray) -> npt.NDArray[np.bool_]:
+        """Shape (n,): whether each game is over."""
+        over = np.empty(len(states), dtype=np.bool_)
+        batch.write_terminals(self.table, states, over)
+        return over
+
+    def margins(self, states: PositionArray) -> npt.NDArray[np.int64]:
+        """Shape (n,): Victory Points of player 0 minus those of player 1 as positions stand."""
+        margins = np.empty(len(states), dtype=np.int64)
+        batch.write_margins(self.table, states, margins)
+        return margins
+
+    def encode(
+        self, states: PositionArray
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
+        """Observations (n, PLANES, 6, 6) float32 and masks (n, num_actions) int8 in one pass."""
+        planes = np.empty((len(states), PLANES, 36), dtype=np.float32)
+        masks = np.empty((len(states), self.num_actions), dtype=np.int8)
+        batch.encode(self.table, states, planes, masks)
+        return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
+
+    def observations(self, states: PositionArray) -> npt.NDArray[np.float32]:
+        """Shape (n, PLANES, 6, 6), float32; the planes are listed in `castle_env.observation`."""
+        return self.encode(states)[0]
+
+    def random_actions(
+        self, states: PositionArray, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        """Shape (n,): a uniformly random legal action for each position."""
+        actions = np.empty(len(states), dtype=np.int64)
+        batch.choose_randomly(self.table, states, rng.random(len(states)), actions)
+        return actions

@@ -1,0 +1,363 @@
+"""The rules of both modes as compiled functions of one position: written once, used everywhere.
+
+Bitboards are int64 values of 36 bits laid out as in `castle_env.board`. Positions are seen from the
+player to move. A move is a pair (kind, bit): kinds 0-3 enter from the north, south, west or east
+and `bit` is the square on which the faction comes to stand; kinds 4-7 step north, south, west or
+east and `bit` is the square that the faction leaves.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from castle_env.board import (
+    BOARD,
+    DIRECTIONS,
+    EDGES,
+    FIRST_COLUMN,
+    PASS,
+    SIZE,
+    SQUARES,
+    STEPS,
+    TOP_ROW,
+)
+from castle_env.compiled import kernel
+from castle_env.position import Position
+from castle_env.ruleset import SUDDEN_DEATH, Ruleset
+
+Moves: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+Points: TypeAlias = tuple[int, int, int, int, int, int]
+
+KINDS = 8
+STEPS_NONE, STEPS_PUSHING, STEPS_ALL = 0, 1, 2
+
+# Moving every square of a bitboard one square in a direction: shift left, shift right, then keep
+# only what did not wrap around the board's edge.
+_LEFT = np.array([0, SIZE, 0, 1], dtype=np.int64)
+_RIGHT = np.array([SIZE, 0, 1, 0], dtype=np.int64)
+_KEEP = np.array([BOARD & ~EDGES[direction ^ 1] for direction in range(DIRECTIONS)], dtype=np.int64)
+_EDGE = np.array(EDGES, dtype=np.int64)
+
+
+class RuleTable(NamedTuple):
+    """A ruleset as numbers for the compiled functions.
+
+    `doors[player, side]` is the bitboard of edge squares where that player may enter from that
+    side; `points` holds the Victory Points of captured, besieging, contact, controlled and
+    survivor; `squares` those of the 36 squares, read only when `uses_squares` is 1.
+    """
+
+    factions: int
+    max_plies: int
+    strongholds: int
+    ends_at_last_entry: int
+    enters_by_step: int
+    steps: int
+    enemy_only: int
+    uses_squares: int
+    doors: npt.NDArray[np.int64]
+    points: npt.NDArray[np.int64]
+    squares: npt.NDArray[np.int64]
+
+
+def rule_table(rules: Ruleset) -> RuleTable:
+    """The numbers of a ruleset, in the form that the compiled functions take."""
+    points = rules.victory_points
+    sudden_death = rules.mode == SUDDEN_DEATH
+    layout = "".join(rules.strongholds)
+    squares = np.zeros(SQUARES, dtype=np.int64)
+    if points.squares is not None:
+        squares[:] = np.array(points.squares).reshape(-1)
+    return RuleTable(
+        factions=rules.factions_per_player,
+        max_plies=rules.max_plies,
+        strongholds=sum(1 << square for square in range(SQUARES) if layout[square] == "#"),
+        ends_at_last_entry=int(sudden_death),
+        enters_by_step=int(rules.entry_style == "step"),
+        steps=(STEPS_PUSHING if rules.steps_must_push else STEPS_ALL) if sudden_death
+        else STEPS_NONE,
+        enemy_only=int(rules.capture_credit == "enemy_only"),
+        uses_squares=int(points.squares is not None),
+        doors=_doors(rules.entry_lanes),
+        points=np.array([points.captured, points.besieging, points.contact, points.controlled,
+                         points.survivor], dtype=np.int64),
+        squares=squares,
+    )
+
+
+def _doors(entry_lanes: str) -> npt.NDArray[np.int64]:
+    """Edge squares open to each player by side, shape (2, 4), for a value of `entry_lanes`."""
+    middle_files = TOP_ROW & ~FIRST_COLUMN & ~(FIRST_COLUMN << (SIZE - 1))
+    middle_files |= middle_files << (SIZE * (SIZE - 1))
+    middle_ranks = (FIRST_COLUMN | FIRST_COLUMN << (SIZE - 1)) & ~TOP_ROW & ~EDGES[1]
+    north, south, west, east = EDGES
+    by_player = {
+        "all": (EDGES, EDGES),
+        "central": ((north & middle_files, south & middle_files,
+                     west & middle_ranks, east & middle_ranks),) * 2,
+        "own_axis": ((north & middle_files, south & middle_files, 0, 0),
+                     (0, 0, west & middle_ranks, east & middle_ranks)),
+        "home_edge": ((0, south & middle_files, 0, 0), (north & middle_files, 0, 0, 0)),
+    }
+    return np.array(by_player[entry_lanes], dtype=np.int64)
+
+
+@kernel
+def popcount(bits: int) -> int:
+    """Number of set bits (the SWAR sum, which LLVM turns into one instruction)."""
+    bits = bits - ((bits >> 1) & 0x5555555555555555)
+    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return (bits * 0x0101010101010101) >> 56
+
+
+@kernel
+def square_of(bit: int) -> int:
+    """Square index of a bitboard with one bit."""
+    return popcount(bit - 1)
+
+
+@kernel
+def shift(squares: int, direction: int) -> int:
+    """Every square moved one square in a direction; squares that leave the board are dropped."""
+    moved: int = ((squares << _LEFT[direction]) >> _RIGHT[direction]) & _KEEP[direction]
+    return moved
+
+
+@kernel
+def neighbours(squares: int) -> int:
+    """Squares orthogonally adjacent to at least one of `squares`."""
+    return shift(squares, 0) | shift(squares, 1) | shift(squares, 2) | shift(squares, 3)
+
+
+@kernel
+def spread(seeds: int, through: int, direction: int) -> int:
+    """`seeds` and all squares of `through` reached from them without a gap in a direction."""
+    # Five moves cross the board; written out, since this is the innermost work of every rule.
+    seeds |= shift(seeds, direction) & through
+    seeds |= shift(seeds, direction) & through
+    seeds |= shift(seeds, direction) & through
+    seeds |= shift(seeds, direction) & through
+    seeds |= shift(seeds, direction) & through
+    return seeds
+
+
+@kernel
+def first_met(occupied: int, doors: int, direction: int) -> int:
+    """First token that a faction sliding in from each of `doors` meets; empty lanes give none."""
+    travelled = spread(doors & ~occupied, BOARD & ~occupied, direction)
+    return (doors | shift(travelled, direction)) & occupied
+
+
+@kernel
+def pushable(occupied: int, strongholds: int, bastion: int, direction: int) -> int:
+    """Occupied squares whose run in a direction may be pushed.
+
+    A run that holds the bastion may not be pushed, nor one whose last token is a stronghold on the
+    edge that the push would send off the board.
+    """
+    fixed = bastion | (strongholds & _EDGE[direction])
+    return occupied & ~spread(fixed, occupied, direction ^ 1)
+
+
+@kernel
+def is_over(rules: RuleTable, position: Position) -> bool:
+    """Whether the game has ended: turns used up or, in sudden death, a last faction brought on."""
+    last_entry = rules.ends_at_last_entry != 0 and position.opposing_hand == 0
+    return position.ply >= rules.max_plies or last_entry
+
+
+@kernel
+def legal_moves(rules: RuleTable, position: Position) -> Moves:
+    """Legal moves as one bitboard for each kind; all empty when the mover has to pass.
+
+    The game must not be over.
+    """
+    own, strongholds, bastion = position.own, position.strongholds, position.bastion
+    occupied = own | position.opposing | strongholds
+    player = position.ply & 1
+    to_north = pushable(occupied, strongholds, bastion, 0)
+    to_south = pushable(occupied, strongholds, bastion, 1)
+    to_west = pushable(occupied, strongholds, bastion, 2)
+    to_east = pushable(occupied, strongholds, bastion, 3)
+    north, south = rules.doors[player, 0], rules.doors[player, 1]
+    west, east = rules.doors[player, 2], rules.doors[player, 3]
+    free = BOARD & ~occupied
+    if rules.enters_by_step:
+        from_north, from_south = north & (free | to_south), south & (free | to_north)
+        from_west, from_east = west & (free | to_east), east & (free | to_west)
+    else:
+        from_north = first_met(occupied, north, 1) & to_south
+        from_south = first_met(occupied, south, 0) & to_north
+        from_west = first_met(occupied, west, 3) & to_east
+        from_east = first_met(occupied, east, 2) & to_west
+    if rules.steps == STEPS_NONE:
+        return from_north, from_south, from_west, from_east, 0, 0, 0, 0
+    if rules.steps == STEPS_PUSHING:
+        free = 0
+    return (from_north, from_south, from_west, from_east,
+            own & shift(free | to_north, 1), own & shift(free | to_south, 0),
+            own & shift(free | to_west, 3), own & shift(free | to_east, 2))
+
+
+@kernel
+def count_moves(moves: Moves) -> int:
+    """Number of legal moves other than passing."""
+    total = 0
+    for kind in range(KINDS):
+        total += popcount(moves[kind])
+    return total
+
+
+@kernel
+def nth_move(moves: Moves, index: int) -> tuple[int, int]:
+    """The move (kind, bit) at a place in the order of kinds and squares, counted from 0."""
+    kind = 0
+    count = popcount(moves[0])
+    while index >= count:
+        index -= count
+        kind += 1
+        count = popcount(moves[kind])
+    squares = moves[kind]
+    for _ in range(index):
+        squares &= squares - 1
+    return kind, squares & -squares
+
+
+@kernel
+def action_of(kind: int, bit: int) -> int:
+    """Action index of a move."""
+    square = square_of(bit)
+    if kind >= DIRECTIONS:
+        return STEPS + square * DIRECTIONS + kind - DIRECTIONS
+    return kind * SIZE + (square % SIZE if kind < 2 else square // SIZE)
+
+
+@kernel
+def move_of(moves: Moves, action: int) -> tuple[int, int]:
+    """The move (kind, bit) that an action index means among the legal ones; bit 0 if illegal."""
+    if action >= STEPS:
+        kind = DIRECTIONS + ((action - STEPS) & 3)
+        lane = 1 << ((action - STEPS) >> 2)
+    else:
+        kind = action // SIZE
+        place = action % SIZE
+        lane = FIRST_COLUMN << place if kind < 2 else TOP_ROW << (SIZE * place)
+    return kind, moves[kind] & lane
+
+
+@kernel
+def play(rules: RuleTable, position: Position, kind: int, bit: int) -> Position:
+    """The position after a legal move, seen from the other player."""
+    own, opposing, strongholds = position.own, position.opposing, position.strongholds
+    hand = position.own_hand
+    if kind < DIRECTIONS:
+        direction, target = kind ^ 1, bit
+        hand -= 1
+    else:
+        direction = kind - DIRECTIONS
+        target = shift(bit, direction)
+        own &= ~bit
+    occupied = own | opposing | strongholds
+    run = spread(target & occupied, occupied, direction)
+    forfeits = position.own_forfeits
+    if rules.enemy_only and own & run & _EDGE[direction]:
+        forfeits += 1
+    own = own & ~run | shift(own & run, direction) | target
+    opposing = opposing & ~run | shift(opposing & run, direction)
+    strongholds = strongholds & ~run | shift(strongholds & run, direction)
+    return Position(opposing, own, strongholds, target, position.opposing_hand, hand,
+                    position.opposing_forfeits, forfeits, position.ply + 1)
+
+
+@kernel
+def play_pass(position: Position) -> Position:
+    """The position after a pass: nothing moves, and there is no bastion."""
+    return Position(position.opposing, position.own, position.strongholds, 0,
+                    position.opposing_hand, position.own_hand,
+                    position.opposing_forfeits, position.own_forfeits, position.ply + 1)
+
+
+@kernel
+def play_action(rules: RuleTable, position: Position, action: int) -> tuple[bool, Position]:
+    """Whether an action index (in range) is legal, and the position after it (unchanged if not)."""
+    if is_over(rules, position):
+        return False, position
+    moves = legal_moves(rules, position)
+    if action == PASS:
+        if count_moves(moves) == 0:
+            return True, play_pass(position)
+        return False, position
+    kind, bit = move_of(moves, action)
+    if bit == 0:
+        return False, position
+    return True, play(rules, position, kind, bit)
+
+
+@kernel
+def points_by_row(rules: RuleTable, side: int, other: int, strongholds: int, lost: int) -> Points:
+    """Victory Points of the player with factions `side`: captured, besieging, contact, controlled,
+    survivor, squares. `lost` counts the tokens of `other`'s owner that score for this player.
+    """
+    weights = rules.points
+    contact = 0
+    for direction in range(DIRECTIONS):
+        contact += popcount(side & shift(strongholds, direction))
+    controlled = 0
+    remaining = strongholds
+    while remaining:
+        around = neighbours(remaining & -remaining)
+        controlled += popcount(side & around) > popcount(other & around)
+        remaining &= remaining - 1
+    on_squares = 0
+    remaining = side if rules.uses_squares else 0
+    while remaining:
+        on_squares += rules.squares[square_of(remaining & -remaining)]
+        remaining &= remaining - 1
+    return (weights[0] * lost, weights[1] * popcount(side & neighbours(strongholds)),
+            weights[2] * contact, weights[3] * controlled, weights[4] * popcount(side), on_squares)
+
+
+@kernel
+def points_of_both(rules: RuleTable, position: Position) -> tuple[Points, Points]:
+    """Victory Points so far by row: the mover's, then the opponent's."""
+    own, opposing = position.own, position.opposing
+    own_lost = rules.factions - position.own_hand - popcount(own) - position.own_forfeits
+    opposing_lost = (rules.factions - position.opposing_hand - popcount(opposing)
+                     - position.opposing_forfeits)
+    return (points_by_row(rules, own, opposing, position.strongholds, opposing_lost),
+            points_by_row(rules, opposing, own, position.strongholds, own_lost))
+
+
+@kernel
+def total(points: Points) -> int:
+    """Sum of the rows."""
+    return points[0] + points[1] + points[2] + points[3] + points[4] + points[5]
+
+
+@kernel
+def mover_margin(rules: RuleTable, position: Position) -> int:
+    """Victory Points of the mover minus those of the opponent, as the position stands."""
+    own, opposing = points_of_both(rules, position)
+    return total(own) - total(opposing)
+
+
+@kernel
+def perft(rules: RuleTable, position: Position, depth: int) -> int:
+    """Number of action sequences of exactly `depth` plies; games that end earlier count 0."""
+    if depth == 0:
+        return 1
+    if is_over(rules, position):
+        return 0
+    moves = legal_moves(rules, position)
+    count = count_moves(moves)
+    if count == 0:
+        return perft(rules, play_pass(position), depth - 1)
+    if depth == 1:
+        return count
+    leaves = 0
+    for index in range(count):
+        kind, bit = nth_move(moves, index)
+        leaves += perft(rules, play(rules, position, kind, bit), depth - 1)
+    return leaves
