@@ -1,10 +1,14 @@
 """Storm the Castle: the rules as a pure core, and the environments on it."""
 
+from gymnasium.envs.registration import register
+
+from castle_env.agent import Agent, agent_names, make_agent, register_agent
 from castle_env.errors import (
     ActionError,
     AgentError,
     CastleError,
     IllegalActionError,
+    OptionError,
     PositionError,
     RulesetError,
 )
@@ -14,16 +18,29 @@ from castle_env.ruleset import Ruleset, VictoryPoints, load_ruleset, preset_name
 
 __all__ = [
     "ActionError",
+    "Agent",
     "AgentError",
     "CastleError",
     "Game",
     "IllegalActionError",
+    "OptionError",
     "Outcome",
     "Position",
     "PositionError",
     "Ruleset",
     "RulesetError",
     "VictoryPoints",
+    "agent_names",
     "load_ruleset",
+    "make_agent",
     "preset_names",
+    "register_agent",
 ]
+
+for _id, _kwargs in (
+    ("castle_env/Storm-v0", {"ruleset": "storm"}),
+    ("castle_env/SuddenDeath-v0", {"ruleset": "sudden-death"}),
+    ("castle_env/Castle-v0", {}),
+):
+    register(_id, entry_point="castle_env.env:CastleEnv", kwargs=_kwargs,
+             vector_entry_point="castle_env.vector_env:CastleVectorEnv")

@@ -7,11 +7,12 @@ Shapes: `states` is (n,) of POSITION_DTYPE, `masks` (n, num_actions) int8, `plan
 import numpy as np
 import numpy.typing as npt
 
-from castle_env.board import DIRECTIONS, PASS
+from castle_env.board import DIRECTIONS, PASS, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS
 from castle_env.compiled import kernel
 from castle_env.kernels import (
     KINDS,
     Moves,
+    Rules,
     RuleTable,
     action_of,
     count_moves,
@@ -22,6 +23,7 @@ from castle_env.kernels import (
     play,
     play_action,
     play_pass,
+    points_of_both,
 )
 from castle_env.observation import write_observation
 from castle_env.position import Position, PositionArray
@@ -30,6 +32,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.int8]
 Planes = npt.NDArray[np.float32]
+
+
+NO_MOVES: Moves = (0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @kernel
@@ -56,15 +61,15 @@ def store(states: PositionArray, index: int, position: Position) -> None:
 
 
 @kernel
-def moves_or_none(rules: RuleTable, position: Position) -> Moves:
+def moves_or_none(rules: Rules, position: Position) -> Moves:
     """Legal moves, all empty once the game is over."""
     if is_over(rules, position):
-        return 0, 0, 0, 0, 0, 0, 0, 0
+        return NO_MOVES
     return legal_moves(rules, position)
 
 
 @kernel
-def write_mask(rules: RuleTable, position: Position, moves: Moves, out_mask: Masks) -> None:
+def write_mask(rules: Rules, position: Position, moves: Moves, out_mask: Masks) -> None:
     """Write the legal action mask, shape (num_actions,), of a position with its legal moves."""
     out_mask[:] = 0
     kinds = KINDS if rules.steps else DIRECTIONS
@@ -80,8 +85,9 @@ def write_mask(rules: RuleTable, position: Position, moves: Moves, out_mask: Mas
 
 
 @kernel
-def write_masks(rules: RuleTable, states: PositionArray, out_masks: Masks) -> None:
+def write_masks(table: RuleTable, states: PositionArray, out_masks: Masks) -> None:
     """Legal action masks of a batch."""
+    rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
         write_mask(rules, position, moves_or_none(rules, position), out_masks[index])
@@ -89,44 +95,90 @@ def write_masks(rules: RuleTable, states: PositionArray, out_masks: Masks) -> No
 
 @kernel
 def encode(
-    rules: RuleTable, states: PositionArray, out_planes: Planes, out_masks: Masks
+    table: RuleTable, states: PositionArray, out_planes: Planes, out_masks: Masks
 ) -> None:
     """Observations and legal action masks of a batch in one pass."""
+    rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
         moves = moves_or_none(rules, position)
-        write_observation(rules, position, moves, out_planes[index])
+        write_observation(rules, position, moves, position.ply & 1, out_planes[index])
         write_mask(rules, position, moves, out_masks[index])
 
 
 @kernel
 def apply_actions(
-    rules: RuleTable, states: PositionArray, actions: Ints, out_states: PositionArray
+    table: RuleTable,
+    states: PositionArray,
+    actions: Ints,
+    out_states: PositionArray,
+    out_over: npt.NDArray[np.bool_],
 ) -> int:
-    """Positions after one action each; the index of the first illegal action, or -1.
+    """Positions after one action each and whether they end the game.
 
-    `out_states` is another array than `states` and is complete only when -1 is returned.
+    Returns the index of the first action that is out of range or illegal, or -1. `out_states` is
+    another array than `states`; what is written counts only when -1 is returned.
     """
+    rules = table[0]
     for index in range(len(states)):
-        legal, position = play_action(rules, load(states, index), actions[index])
+        action = actions[index]
+        if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
+            return index
+        legal, position = play_action(rules, load(states, index), action)
         if not legal:
             return index
         store(out_states, index, position)
+        out_over[index] = is_over(rules, position)
     return -1
 
 
 @kernel
 def write_terminals(
-    rules: RuleTable, states: PositionArray, out_terminals: npt.NDArray[np.bool_]
+    table: RuleTable, states: PositionArray, out_terminals: npt.NDArray[np.bool_]
 ) -> None:
     """Whether each game is over."""
+    rules = table[0]
     for index in range(len(states)):
         out_terminals[index] = is_over(rules, load(states, index))
 
 
 @kernel
-def write_margins(rules: RuleTable, states: PositionArray, out_margins: Ints) -> None:
+def write_points(table: RuleTable, states: PositionArray, out_points: Ints) -> None:
+    """Victory Points so far by player and row of the table, shape (n, 2, 6)."""
+    rules = table[0]
+    for index in range(len(states)):
+        position = load(states, index)
+        own, opposing = points_of_both(rules, position)
+        mover = position.ply & 1
+        for row in range(len(own)):
+            out_points[index, mover, row] = own[row]
+            out_points[index, 1 - mover, row] = opposing[row]
+
+
+@kernel
+def choose_from_masks(masks: Masks, uniforms: Floats, out_actions: Ints) -> None:
+    """An allowed action for each row of `masks`, uniform when `uniforms` are uniform in [0, 1).
+
+    A row without any allowed action gets 0, as `Discrete.sample` does.
+    """
+    for index in range(len(masks)):
+        count = 0
+        for action in range(masks.shape[1]):
+            count += masks[index, action]
+        left = int(uniforms[index] * count)
+        out_actions[index] = 0
+        for action in range(masks.shape[1]):
+            if masks[index, action]:
+                if left == 0:
+                    out_actions[index] = action
+                    break
+                left -= 1
+
+
+@kernel
+def write_margins(table: RuleTable, states: PositionArray, out_margins: Ints) -> None:
     """Victory Points of player 0 minus those of player 1, as each position stands."""
+    rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
         margin = mover_margin(rules, position)
@@ -135,12 +187,13 @@ def write_margins(rules: RuleTable, states: PositionArray, out_margins: Ints) ->
 
 @kernel
 def choose_randomly(
-    rules: RuleTable, states: PositionArray, uniforms: Floats, out_actions: Ints
+    table: RuleTable, states: PositionArray, uniforms: Floats, out_actions: Ints
 ) -> None:
     """A legal action for each position, uniform when `uniforms` are uniform in [0, 1).
 
     A game that is over gets `PASS`.
     """
+    rules = table[0]
     for index in range(len(states)):
         moves = moves_or_none(rules, load(states, index))
         count = count_moves(moves)
@@ -158,7 +211,7 @@ def next_random(state: int) -> int:
 
 
 @kernel
-def random_playout(rules: RuleTable, position: Position, seed: int) -> Position:
+def random_playout(rules: Rules, position: Position, seed: int) -> Position:
     """The end of a game in which both sides play uniformly at random from here.
 
     All randomness comes from `seed`: the same seed gives the same game.
@@ -177,9 +230,10 @@ def random_playout(rules: RuleTable, position: Position, seed: int) -> Position:
 
 @kernel
 def random_playouts(
-    rules: RuleTable, states: PositionArray, seeds: Ints, out_states: PositionArray
+    table: RuleTable, states: PositionArray, seeds: Ints, out_states: PositionArray
 ) -> int:
     """Play every game of a batch to its end at random; the number of plies played in all."""
+    rules = table[0]
     plies = 0
     for index in range(len(states)):
         position = load(states, index)

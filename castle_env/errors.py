@@ -23,3 +23,7 @@ class IllegalActionError(CastleError):
 
 class AgentError(CastleError):
     """An agent's name or its arguments are unknown, or it cannot play this ruleset."""
+
+
+class OptionError(CastleError):
+    """An option of an environment or a command has a value that is not allowed."""

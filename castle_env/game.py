@@ -1,21 +1,26 @@
 """`Game`: the rules of one ruleset as pure functions of positions, for one and for many at once."""
 
 import operator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from castle_env import batch, kernels, notation
-from castle_env.board import STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
+from castle_env.board import SQUARES, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
 from castle_env.errors import ActionError, IllegalActionError
-from castle_env.observation import OBSERVATION_SHAPE, PLANES
+from castle_env.observation import OBSERVATION_SHAPE, PLANES, write_observation
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
-from castle_env.ruleset import STORM, Ruleset
+from castle_env.ruleset import STORM, SUDDEN_DEATH, Ruleset
 from castle_env.symmetry import Symmetry, symmetries_of
 
 POINT_ROWS: Final = ("captured", "besieging", "contact", "controlled", "survivor", "squares")
+
+# Why a game ended.
+ALL_TURNS_PLAYED: Final = "all_turns_played"
+LAST_FACTION_ENTERED: Final = "last_faction_entered"
+TURN_LIMIT: Final = "turn_limit"
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they go into `info` and JSON files."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 class Game:
@@ -49,6 +54,7 @@ class Game:
     def __init__(self, rules: Ruleset) -> None:
         self.rules: Final = rules
         self.table: Final = kernels.rule_table(rules)
+        self._rules: Final = self.table[0]
         self.num_actions: Final = STORM_ACTIONS if rules.mode == STORM else SUDDEN_DEATH_ACTIONS
 
     def __repr__(self) -> str:
@@ -59,7 +65,7 @@ class Game:
     def initial_state(self) -> Position:
         """The start: strongholds on their squares, all factions in hand, player 0 to move."""
         factions = self.rules.factions_per_player
-        return Position(0, 0, self.table.strongholds, 0, factions, factions, 0, 0, 0)
+        return Position(0, 0, int(self._rules["strongholds"]), 0, factions, factions, 0, 0, 0)
 
     def current_player(self, state: Position) -> int:
         """0 or 1; in a position where the game is over, the player whose turn it would be."""
@@ -67,12 +73,12 @@ class Game:
 
     def is_terminal(self, state: Position) -> bool:
         """Whether the game is over by its rules."""
-        return bool(kernels.is_over(self.table, state))
+        return bool(kernels.is_over(self._rules, state))
 
     def legal_action_mask(self, state: Position) -> npt.NDArray[np.int8]:
         """Shape (num_actions,), int8, 1 = legal; all zero once the game is over."""
         mask = np.empty(self.num_actions, dtype=np.int8)
-        batch.write_mask(self.table, state, batch.moves_or_none(self.table, state), mask)
+        batch.write_mask(self._rules, state, batch.moves_or_none(self._rules, state), mask)
         return mask
 
     def legal_actions(self, state: Position) -> list[int]:
@@ -87,7 +93,7 @@ class Game:
         names move and position, for one that may not be played here.
         """
         number = self.check_action(action)
-        legal, after = kernels.play_action(self.table, state, number)
+        legal, after = kernels.play_action(self._rules, state, number)
         if not legal:
             raise self.illegal(state, number)
         return after
@@ -134,13 +140,13 @@ class Game:
         )
 
     def _points(self, state: Position) -> tuple[kernels.Points, kernels.Points]:
-        own, opposing = kernels.points_of_both(self.table, state)
+        own, opposing = kernels.points_of_both(self._rules, state)
         return (opposing, own) if state.ply & 1 else (own, opposing)
 
     def _reason(self, state: Position) -> str:
         if self.rules.mode == STORM:
-            return "all_turns_played"
-        return "last_faction_entered" if state.opposing_hand == 0 else "turn_limit"
+            return ALL_TURNS_PLAYED
+        return LAST_FACTION_ENTERED if state.opposing_hand == 0 else TURN_LIMIT
 
     # Text
 
@@ -164,7 +170,20 @@ class Game:
 
     def perft(self, state: Position, depth: int) -> int:
         """Number of action sequences of exactly `depth` plies from here; passes count."""
-        return int(kernels.perft(self.table, state, depth))
+        return int(kernels.perft(self._rules, state, depth))
+
+    def observation(self, state: Position, player: int) -> npt.NDArray[np.float32]:
+        """What `player` sees, to move or not: shape (PLANES, 6, 6), float32, relative to it.
+
+        The planes are listed in `castle_env.observation`; those of legal entries are empty for the
+        player who is not to move.
+        """
+        planes = np.empty((PLANES, SQUARES), dtype=np.float32)
+        moves = batch.moves_or_none(self._rules, state)
+        if player != self.current_player(state):
+            state, moves = kernels.swap(state), batch.NO_MOVES
+        write_observation(self._rules, state, moves, player, planes)
+        return planes.reshape(OBSERVATION_SHAPE)
 
     def symmetries(self) -> list[Symmetry]:
         """The ruleset's board symmetries as (square map, action map) pairs, identity first.
@@ -172,7 +191,7 @@ class Game:
         A token on square s goes to square_map[s]; action a becomes action_map[a]. Players keep
         their seats.
         """
-        return symmetries_of(self.table, self.num_actions)
+        return symmetries_of(self.table[0], self.num_actions)
 
     # Batches
 
@@ -189,29 +208,32 @@ class Game:
     def apply_actions(
         self, states: PositionArray, actions: npt.NDArray[np.int64]
     ) -> PositionArray:
-        """The positions after one action each.
+        """The positions after one action each; raises as `advance` does."""
+        return self.advance(states, actions)[0]
+
+    def advance(
+        self, states: PositionArray, actions: npt.NDArray[np.int64]
+    ) -> tuple[PositionArray, npt.NDArray[np.bool_]]:
+        """The positions after one action each, and whether each ends its game.
 
         Raises `ActionError` and `IllegalActionError` for the first action at fault.
         """
-        numbers = self.check_actions(actions, len(states))
+        numbers = self.action_array(actions, len(states))
         after = np.empty_like(states)
-        at_fault = batch.apply_actions(self.table, states, numbers, after)
+        over = np.empty(len(states), dtype=np.bool_)
+        at_fault = batch.apply_actions(self.table, states, numbers, after, over)
         if at_fault >= 0:
-            state = Position(*states[at_fault].item())
-            raise self.illegal(state, int(numbers[at_fault]))
-        return after
+            number = self.check_action(numbers[at_fault])
+            raise self.illegal(Position(*states[at_fault].item()), number)
+        return after, over
 
-    def check_actions(self, actions: object, count: int) -> npt.NDArray[np.int64]:
-        """Actions as an int64 array of shape (count,); `ActionError` unless all are in range."""
+    def action_array(self, actions: object, count: int) -> npt.NDArray[np.int64]:
+        """Actions as int64, shape (count,); `ActionError` unless they are that many integers."""
         given = np.asarray(actions)
-        if given.shape != (count,) or not np.issubdtype(given.dtype, np.integer):
+        if given.shape != (count,) or given.dtype.kind not in "iu":
             raise ActionError(f"actions have shape {given.shape} and dtype {given.dtype}; allowed: "
                               f"integers of shape ({count},)")
-        numbers = np.ascontiguousarray(given, dtype=np.int64)
-        if count and not 0 <= numbers.min() <= numbers.max() < self.num_actions:
-            wrong = numbers[(numbers < 0) | (numbers >= self.num_actions)][0]
-            raise ActionError(f"{wrong} is no action; allowed: 0 to {self.num_actions - 1}")
-        return numbers
+        return np.ascontiguousarray(given, dtype=np.int64)
 
     def terminals(self, states: PositionArray) -> npt.NDArray[np.bool_]:
         """Shape (n,): whether each game is over."""
@@ -225,11 +247,30 @@ class Game:
         batch.write_margins(self.table, states, margins)
         return margins
 
+    def outcomes(self, states: PositionArray) -> dict[str, Any]:
+        """The fields of `Outcome` as arrays, for a batch of games that are over.
+
+        winner: (n,) int64, -1 for a draw. margin: (n,) int64. victory_points: (n, 2) int64.
+        by_row: row -> (n, 2) int64. reason: (n,) text.
+        """
+        points = np.empty((len(states), 2, len(POINT_ROWS)), dtype=np.int64)
+        batch.write_points(self.table, states, points)
+        totals = points.sum(axis=2)
+        margins = totals[:, 0] - totals[:, 1]
+        return {
+            "winner": np.where(margins == 0, -1, (margins < 0).astype(np.int64)),
+            "margin": margins,
+            "victory_points": totals,
+            "by_row": {row: points[:, :, index] for index, row in enumerate(POINT_ROWS)},
+            "reason": np.where(states["opposing_hand"] == 0, LAST_FACTION_ENTERED, TURN_LIMIT)
+            if self.rules.mode == SUDDEN_DEATH else np.full(len(states), ALL_TURNS_PLAYED),
+        }
+
     def encode(
         self, states: PositionArray
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
         """Observations (n, PLANES, 6, 6) float32 and masks (n, num_actions) int8 in one pass."""
-        planes = np.empty((len(states), PLANES, 36), dtype=np.float32)
+        planes = np.empty((len(states), PLANES, SQUARES), dtype=np.float32)
         masks = np.empty((len(states), self.num_actions), dtype=np.int8)
         batch.encode(self.table, states, planes, masks)
         return planes.reshape(len(states), *OBSERVATION_SHAPE), masks

@@ -6,7 +6,7 @@ and `bit` is the square on which the faction comes to stand; kinds 4-7 step nort
 east and `bit` is the square that the faction leaves.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,27 @@ _KEEP = np.array([BOARD & ~EDGES[direction ^ 1] for direction in range(DIRECTION
 _EDGE = np.array(EDGES, dtype=np.int64)
 
 
-class RuleTable(NamedTuple):
-    """A ruleset as numbers for the compiled functions.
+RULES_DTYPE = np.dtype([
+    ("factions", np.int64),
+    ("max_plies", np.int64),
+    ("strongholds", np.int64),
+    ("ends_at_last_entry", np.int64),
+    ("enters_by_step", np.int64),
+    ("steps", np.int64),
+    ("enemy_only", np.int64),
+    ("uses_squares", np.int64),
+    ("doors", np.int64, (2, DIRECTIONS)),
+    ("points", np.int64, (5,)),
+    ("squares", np.int64, (SQUARES,)),
+])
+
+# A ruleset as one row of RULES_DTYPE, shape (1,): the cheapest thing to hand to compiled code,
+# which takes `table[0]` and reads the fields as attributes.
+RuleTable: TypeAlias = npt.NDArray[np.void]
+
+
+class Rules(Protocol):
+    """A row of a `RuleTable`: a ruleset as numbers.
 
     `doors[player, side]` is the bitboard of edge squares where that player may enter from that
     side; `points` holds the Victory Points of captured, besieging, contact, controlled and
@@ -66,24 +85,22 @@ def rule_table(rules: Ruleset) -> RuleTable:
     points = rules.victory_points
     sudden_death = rules.mode == SUDDEN_DEATH
     layout = "".join(rules.strongholds)
-    squares = np.zeros(SQUARES, dtype=np.int64)
+    table = np.zeros(1, dtype=RULES_DTYPE)
+    table["factions"] = rules.factions_per_player
+    table["max_plies"] = rules.max_plies
+    table["strongholds"] = sum(1 << square for square in range(SQUARES) if layout[square] == "#")
+    table["ends_at_last_entry"] = sudden_death
+    table["enters_by_step"] = rules.entry_style == "step"
+    if sudden_death:
+        table["steps"] = STEPS_PUSHING if rules.steps_must_push else STEPS_ALL
+    table["enemy_only"] = rules.capture_credit == "enemy_only"
+    table["doors"] = _doors(rules.entry_lanes)
+    table["points"] = (points.captured, points.besieging, points.contact, points.controlled,
+                       points.survivor)
     if points.squares is not None:
-        squares[:] = np.array(points.squares).reshape(-1)
-    return RuleTable(
-        factions=rules.factions_per_player,
-        max_plies=rules.max_plies,
-        strongholds=sum(1 << square for square in range(SQUARES) if layout[square] == "#"),
-        ends_at_last_entry=int(sudden_death),
-        enters_by_step=int(rules.entry_style == "step"),
-        steps=(STEPS_PUSHING if rules.steps_must_push else STEPS_ALL) if sudden_death
-        else STEPS_NONE,
-        enemy_only=int(rules.capture_credit == "enemy_only"),
-        uses_squares=int(points.squares is not None),
-        doors=_doors(rules.entry_lanes),
-        points=np.array([points.captured, points.besieging, points.contact, points.controlled,
-                         points.survivor], dtype=np.int64),
-        squares=squares,
-    )
+        table["uses_squares"] = 1
+        table["squares"] = np.array(points.squares).reshape(-1)
+    return table
 
 
 def _doors(entry_lanes: str) -> npt.NDArray[np.int64]:
@@ -162,14 +179,14 @@ def pushable(occupied: int, strongholds: int, bastion: int, direction: int) -> i
 
 
 @kernel
-def is_over(rules: RuleTable, position: Position) -> bool:
+def is_over(rules: Rules, position: Position) -> bool:
     """Whether the game has ended: turns used up or, in sudden death, a last faction brought on."""
     last_entry = rules.ends_at_last_entry != 0 and position.opposing_hand == 0
     return position.ply >= rules.max_plies or last_entry
 
 
 @kernel
-def legal_moves(rules: RuleTable, position: Position) -> Moves:
+def legal_moves(rules: Rules, position: Position) -> Moves:
     """Legal moves as one bitboard for each kind; all empty when the mover has to pass.
 
     The game must not be over.
@@ -248,7 +265,7 @@ def move_of(moves: Moves, action: int) -> tuple[int, int]:
 
 
 @kernel
-def play(rules: RuleTable, position: Position, kind: int, bit: int) -> Position:
+def play(rules: Rules, position: Position, kind: int, bit: int) -> Position:
     """The position after a legal move, seen from the other player."""
     own, opposing, strongholds = position.own, position.opposing, position.strongholds
     hand = position.own_hand
@@ -272,6 +289,14 @@ def play(rules: RuleTable, position: Position, kind: int, bit: int) -> Position:
 
 
 @kernel
+def swap(position: Position) -> Position:
+    """The same position seen from the other player, whose turn it is not."""
+    return Position(position.opposing, position.own, position.strongholds, position.bastion,
+                    position.opposing_hand, position.own_hand,
+                    position.opposing_forfeits, position.own_forfeits, position.ply)
+
+
+@kernel
 def play_pass(position: Position) -> Position:
     """The position after a pass: nothing moves, and there is no bastion."""
     return Position(position.opposing, position.own, position.strongholds, 0,
@@ -280,7 +305,7 @@ def play_pass(position: Position) -> Position:
 
 
 @kernel
-def play_action(rules: RuleTable, position: Position, action: int) -> tuple[bool, Position]:
+def play_action(rules: Rules, position: Position, action: int) -> tuple[bool, Position]:
     """Whether an action index (in range) is legal, and the position after it (unchanged if not)."""
     if is_over(rules, position):
         return False, position
@@ -296,7 +321,7 @@ def play_action(rules: RuleTable, position: Position, action: int) -> tuple[bool
 
 
 @kernel
-def points_by_row(rules: RuleTable, side: int, other: int, strongholds: int, lost: int) -> Points:
+def points_by_row(rules: Rules, side: int, other: int, strongholds: int, lost: int) -> Points:
     """Victory Points of the player with factions `side`: captured, besieging, contact, controlled,
     survivor, squares. `lost` counts the tokens of `other`'s owner that score for this player.
     """
@@ -320,7 +345,7 @@ def points_by_row(rules: RuleTable, side: int, other: int, strongholds: int, los
 
 
 @kernel
-def points_of_both(rules: RuleTable, position: Position) -> tuple[Points, Points]:
+def points_of_both(rules: Rules, position: Position) -> tuple[Points, Points]:
     """Victory Points so far by row: the mover's, then the opponent's."""
     own, opposing = position.own, position.opposing
     own_lost = rules.factions - position.own_hand - popcount(own) - position.own_forfeits
@@ -337,14 +362,14 @@ def total(points: Points) -> int:
 
 
 @kernel
-def mover_margin(rules: RuleTable, position: Position) -> int:
+def mover_margin(rules: Rules, position: Position) -> int:
     """Victory Points of the mover minus those of the opponent, as the position stands."""
     own, opposing = points_of_both(rules, position)
     return total(own) - total(opposing)
 
 
 @kernel
-def perft(rules: RuleTable, position: Position, depth: int) -> int:
+def perft(rules: Rules, position: Position, depth: int) -> int:
     """Number of action sequences of exactly `depth` plies; games that end earlier count 0."""
     if depth == 0:
         return 1

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from castle_env.board import DIRECTIONS, SIZE, SQUARES
 from castle_env.compiled import kernel
-from castle_env.kernels import Moves, RuleTable, popcount
+from castle_env.kernels import Moves, Rules, popcount
 from castle_env.position import Position
 
 PLANES: Final = 14
@@ -39,11 +39,16 @@ def write_plane(plane: npt.NDArray[np.float32], bits: int) -> None:
 
 @kernel
 def write_observation(
-    rules: RuleTable, position: Position, moves: Moves, planes: npt.NDArray[np.float32]
+    rules: Rules,
+    position: Position,
+    moves: Moves,
+    player: int,
+    planes: npt.NDArray[np.float32],
 ) -> None:
     """Write the planes of a position into `planes`, shape (PLANES, 36).
 
-    `moves` are its legal moves, all empty when the game is over.
+    `position` is seen from `player`; `moves` are that player's legal moves, all empty when it is
+    not to move.
     """
     write_plane(planes[0], position.own)
     write_plane(planes[1], position.opposing)
@@ -60,4 +65,4 @@ def write_observation(
     planes[10] = opposing_lost / factions
     planes[11] = own_lost / factions
     planes[12] = (rules.max_plies - position.ply) / rules.max_plies
-    planes[13] = position.ply & 1
+    planes[13] = player

@@ -15,7 +15,6 @@ from castle_env.board import (
     STEPS,
     squares_of,
 )
-from castle_env.kernels import RuleTable
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Symmetry: TypeAlias = tuple[Ints, Ints]
@@ -33,20 +32,20 @@ def map_bits(square_map: Ints, bits: int) -> int:
     return sum(1 << int(square_map[square]) for square in squares_of(bits))
 
 
-def symmetries_of(rules: RuleTable, num_actions: int) -> list[Symmetry]:
+def symmetries_of(rules: np.void, num_actions: int) -> list[Symmetry]:
     """(square map, action map) pairs that keep strongholds, doors and square points in place."""
     return [(square_map, _action_map(square_map, num_actions))
             for square_map in board_symmetries() if _keeps(rules, square_map)]
 
 
-def _keeps(rules: RuleTable, square_map: Ints) -> bool:
-    if map_bits(square_map, rules.strongholds) != rules.strongholds:
+def _keeps(rules: np.void, square_map: Ints) -> bool:
+    if map_bits(square_map, int(rules["strongholds"])) != rules["strongholds"]:
         return False
-    if not np.array_equal(rules.squares[square_map], rules.squares):
+    if not np.array_equal(rules["squares"][square_map], rules["squares"]):
         return False
     directions = _direction_map(square_map)
-    return all(map_bits(square_map, int(rules.doors[player, side]))
-               == rules.doors[player, directions[side]]
+    return all(map_bits(square_map, int(rules["doors"][player, side]))
+               == rules["doors"][player, directions[side]]
                for player in range(2) for side in range(DIRECTIONS))
 
 
