@@ -162,12 +162,12 @@ class CastleEnv(gym.Env[Observation, np.int64]):
 
     def _encode(self) -> tuple[Observation, npt.NDArray[np.int8]]:
         observations, masks = self.game.encode(self._states)
-        if self.render_mode == "human":
-            self.render()
         return observations[0], masks[0]
 
     def _keep(self, mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
         self._mask = self._legal_actions.legal_action_mask = mask
+        if self.render_mode == "human":
+            self.render()
         return mask.copy()
 
     def _current_mask(self) -> npt.NDArray[np.int8]:

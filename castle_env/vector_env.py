@@ -161,12 +161,16 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                                     self.game.check_action(numbers[index]))
 
     def _reply(self, indices: Indices) -> None:
-        if len(indices) == 0 or self.opponent is None:
+        if len(indices) == 0:
             return
-        actions = self.opponent.select_actions(self.states[indices], self.np_random)
+        actions = self._opponent_actions(indices)
         states, over = self.game.advance(self.states[indices], actions)
         self._record(indices, actions)
         self.states[indices], self._over[indices] = states, over
+
+    def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
+        assert self.opponent is not None
+        return self.opponent.select_actions(self.states[indices], self.np_random)
 
     def _start(self, indices: Indices) -> None:
         for index in indices if self._renderers else ():

@@ -1,0 +1,128 @@
+"""A position as text for a terminal of 80 by 24 characters, with or without colour."""
+
+import re
+from itertools import zip_longest
+from textwrap import wrap
+from typing import Final
+
+from castle_env.board import EAST, FILES, NORTH, RANKS, SIZE, SOUTH, WEST
+from castle_env.game import Game
+from castle_env.position import Position
+from castle_env.view import (
+    FACTIONS,
+    FREE,
+    LastMove,
+    View,
+    last_move_text,
+    mode_name,
+    ruleset_name,
+    status_text,
+    view_position,
+)
+
+WIDTH: Final = 80
+PANEL: Final = 42
+
+ARROWS: Final = "^v<>"
+LEGEND: Final = "# stronghold   [A] bastion   A> pushed   - or : came over   (A) captured"
+
+# Bright blue and yellow, which colour-blind people can tell apart; the bastion is inverted.
+STYLES: Final = {"A": "1;94", "B": "1;33", "#": "1"}
+INVERTED: Final = ";7"
+# A token with its brackets, but no capital letter that belongs to a word or an action.
+TOKEN: Final = re.compile(r"\[[AB]\]|(?<!\w)[AB](?=v?(?:\W|$))|#")
+
+
+def draw_ansi(
+    game: Game,
+    position: Position,
+    last_action: int | None = None,
+    previous: Position | None = None,
+    colour: bool = False,
+) -> str:
+    """Text of a position: at most 24 lines of at most 80 ASCII characters, joined by line ends.
+
+    Arguments and errors are those of `castle_env.drawing.draw_scene`. `colour` adds escape
+    sequences, which take no room on the screen.
+    """
+    view = view_position(game, position, last_action, previous)
+    title = f"{mode_name(game)} ({ruleset_name(game, 32)})"
+    ply = f"ply {position.ply} of {game.rules.max_plies}"
+    panel = ["", "", *_player_lines(view, 0), "", *_player_lines(view, 1)]
+    reason = "" if view.outcome is None else f" ({view.outcome.reason.replace('_', ' ')})"
+    body = [
+        *(left.ljust(PANEL) + right
+          for left, right in zip_longest(_board_lines(view), panel, fillvalue="")),
+        "",
+        status_text(view) + reason,
+        last_move_text(view.last_move),
+        LEGEND,
+    ]
+    heading = (title + ply.rjust(WIDTH - len(title))).encode("ascii", "replace").decode()
+    return "\n".join([heading, *(_paint(line.rstrip()) if colour else line.rstrip()
+                                 for line in body)])
+
+
+def _paint(line: str) -> str:
+    def styled(match: re.Match[str]) -> str:
+        token = match[0].strip("[]")
+        inverted = INVERTED if token != match[0] else ""
+        return f"\x1b[{STYLES[token]}{inverted}m{match[0]}\x1b[0m"
+
+    return TOKEN.sub(styled, line)
+
+
+def _board_lines(view: View) -> list[str]:
+    """The board with its coordinates, and the moves over its sides in the margins."""
+    cells, margins = _cells(view), _margins(view.last_move)
+    north, south = (" ".join(margins.get((side, lane), "   ") for lane in range(SIZE))
+                    for side in (NORTH, SOUTH))
+    files = "   ".join(FILES)
+    rule = " " * 6 + "+---" * SIZE + "+"
+    lines = [" " * 7 + north, " " * 8 + files, rule]
+    for row, rank in enumerate(RANKS):
+        squares = "|".join(cells[row * SIZE:(row + 1) * SIZE])
+        west, east = (margins.get((side, row), "   ") for side in (WEST, EAST))
+        lines += [f"{west} {rank} |{squares}| {rank} {east}", rule]
+    return [*lines, " " * 8 + files, " " * 7 + south]
+
+
+def _cells(view: View) -> list[str]:
+    """Three characters for each square."""
+    cells = ["   " if token == FREE else f" {token} " for token in view.tokens]
+    if view.bastion is not None:
+        cells[view.bastion] = f"[{view.tokens[view.bastion]}]"
+    move = view.last_move
+    if move is not None:
+        for square in move.path:
+            cells[square] = " : " if move.direction in (NORTH, SOUTH) else " - "
+        for square in move.pushed:
+            token, arrow = view.tokens[square], ARROWS[move.direction]
+            cells[square] = f"{arrow}{token} " if move.direction == WEST else f" {token}{arrow}"
+    return cells
+
+
+def _margins(move: LastMove | None) -> dict[tuple[int, int], str]:
+    """Three characters outside the board, by side and lane: where a faction entered or left."""
+    margins: dict[tuple[int, int], str] = {}
+    if move is not None and move.target is not None:
+        row, column = divmod(move.target, SIZE)
+        lane = column if move.direction in (NORTH, SOUTH) else row
+        if move.enters:
+            margins[move.direction ^ 1, lane] = f" {ARROWS[move.direction]} "
+        if move.captured:
+            margins[move.direction, lane] = f"({move.captured})"
+    return margins
+
+
+def _player_lines(view: View, player: int) -> list[str]:
+    own, other = FACTIONS[player], FACTIONS[1 - player]
+    hand, captures = view.hands[player], view.captures[player]
+    note = " to move" if view.outcome is None and view.player == player else ""
+    rows = " ".join(f"{row}:{points[player]}" for row, points in view.points.items())
+    return [
+        f"{own}  Player {player}{note}".ljust(WIDTH - PANEL - 8) + f"{view.totals[player]:>5} VP",
+        f"   hand {hand}      {' '.join(own * hand)}",
+        f"   captured {captures}  {' '.join(other * captures)}",
+        *(f"   {line}" for line in wrap(rows, WIDTH - PANEL - 3)),
+    ]
