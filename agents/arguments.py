@@ -1,0 +1,22 @@
+"""What may follow the ":" in an agent's name."""
+
+from castle_env.errors import AgentError
+
+
+def no_arguments(agent: str, arguments: str) -> None:
+    """Raise `AgentError` unless there are no arguments."""
+    if arguments:
+        raise AgentError(f"agent {f'{agent}:{arguments}'!r}: {agent} takes no arguments; "
+                         f"allowed: {agent}")
+
+
+def positive_integer(agent: str, arguments: str, most: int) -> int:
+    """The one argument as an integer from 1 to `most`, written in plain digits.
+
+    Raises `AgentError` for anything else.
+    """
+    plain = arguments.isascii() and arguments.isdigit() and len(arguments) <= len(str(most))
+    if not plain or not 1 <= int(arguments) <= most:
+        given = f"{agent}:{arguments}" if arguments else agent
+        raise AgentError(f"agent {given!r}; allowed: {agent}:N with N from 1 to {most}")
+    return int(arguments)
