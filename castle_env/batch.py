@@ -24,6 +24,7 @@ from castle_env.kernels import (
     play_action,
     play_pass,
     points_of_both,
+    swap,
 )
 from castle_env.observation import write_observation
 from castle_env.position import Position, PositionArray
@@ -94,15 +95,25 @@ def write_masks(table: RuleTable, states: PositionArray, out_masks: Masks) -> No
 
 
 @kernel
-def encode(
-    table: RuleTable, states: PositionArray, out_planes: Planes, out_masks: Masks
+def write_view(
+    rules: Rules, position: Position, moves: Moves, player: int, out_planes: Planes
 ) -> None:
-    """Observations and legal action masks of a batch in one pass."""
+    """Write what `player` sees, to move or not, shape (PLANES, 36); `moves` are the mover's."""
+    if player != position.ply & 1:
+        position, moves = swap(position), NO_MOVES
+    write_observation(rules, position, moves, player, out_planes)
+
+
+@kernel
+def encode(
+    table: RuleTable, states: PositionArray, players: Ints, out_planes: Planes, out_masks: Masks
+) -> None:
+    """Observations as `players` see them and legal action masks of a batch in one pass."""
     rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
         moves = moves_or_none(rules, position)
-        write_observation(rules, position, moves, position.ply & 1, out_planes[index])
+        write_view(rules, position, moves, players[index], out_planes[index])
         write_mask(rules, position, moves, out_masks[index])
 
 

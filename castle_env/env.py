@@ -92,6 +92,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         self.observation_space = observation_space()
         self.action_space = self._legal_actions = LegalDiscrete(self.game.num_actions)
         self.seat = 0
+        self._seats: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._seat_rule = seat
         self._reward = reward
         self._episodes = 0
@@ -121,7 +122,8 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         start = self.game.initial_states(1)
         self.renderer.start()
         episode = np.array([self._episodes])
-        self.seat = int(choose_seats(self._seat_rule, episode, self.np_random)[0])
+        self._seats = choose_seats(self._seat_rule, episode, self.np_random)
+        self.seat = int(self._seats[0])
         self._episodes += 1
         self._states, self._over = self._reply(start) if self.seat == 1 else (start, False)
         observation, mask = self._encode()
@@ -161,7 +163,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         return self._play(states, int(self.opponent.select_actions(states, self.np_random)[0]))
 
     def _encode(self) -> tuple[Observation, npt.NDArray[np.int8]]:
-        observations, masks = self.game.encode(self._states)
+        observations, masks = self.game.encode(self._states, self._seats)
         return observations[0], masks[0]
 
     def _keep(self, mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:

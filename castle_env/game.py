@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from castle_env import batch, kernels, notation
 from castle_env.board import SQUARES, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
-from castle_env.errors import ActionError, IllegalActionError
-from castle_env.observation import OBSERVATION_SHAPE, PLANES, write_observation
+from castle_env.errors import ActionError, IllegalActionError, OptionError
+from castle_env.observation import OBSERVATION_SHAPE, PLANES
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
 from castle_env.ruleset import STORM, SUDDEN_DEATH, Ruleset
 from castle_env.symmetry import Symmetry, symmetries_of
@@ -163,13 +163,15 @@ class Game:
         return notation.parse_action(text, self.num_actions)
 
     def format_action(self, action: int) -> str:
-        """Text of an action index; raises `ActionError` for a number that names no action."""
-        return notation.format_action(action, self.num_actions)
+        """Text of an action index; raises `ActionError` for what names no action."""
+        return notation.format_action(self.check_action(action), self.num_actions)
 
     # The tree and its symmetries
 
     def perft(self, state: Position, depth: int) -> int:
         """Number of action sequences of exactly `depth` plies from here; passes count."""
+        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
+            raise OptionError(f"depth is {depth!r}; allowed: an integer from 0 on")
         return int(kernels.perft(self._rules, state, depth))
 
     def observation(self, state: Position, player: int) -> npt.NDArray[np.float32]:
@@ -180,9 +182,7 @@ class Game:
         """
         planes = np.empty((PLANES, SQUARES), dtype=np.float32)
         moves = batch.moves_or_none(self._rules, state)
-        if player != self.current_player(state):
-            state, moves = kernels.swap(state), batch.NO_MOVES
-        write_observation(self._rules, state, moves, player, planes)
+        batch.write_view(self._rules, state, moves, player, planes)
         return planes.reshape(OBSERVATION_SHAPE)
 
     def symmetries(self) -> list[Symmetry]:
@@ -229,7 +229,11 @@ class Game:
 
     def action_array(self, actions: object, count: int) -> npt.NDArray[np.int64]:
         """Actions as int64, shape (count,); `ActionError` unless they are that many integers."""
-        given = np.asarray(actions)
+        try:
+            given = np.asarray(actions)
+        except ValueError:
+            raise ActionError(f"actions are {actions!r}; allowed: integers of shape ({count},)"
+                              ) from None
         if given.shape != (count,) or given.dtype.kind not in "iu":
             raise ActionError(f"actions have shape {given.shape} and dtype {given.dtype}; allowed: "
                               f"integers of shape ({count},)")
@@ -267,12 +271,16 @@ class Game:
         }
 
     def encode(
-        self, states: PositionArray
+        self, states: PositionArray, players: npt.NDArray[np.int64] | None = None
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
-        """Observations (n, PLANES, 6, 6) float32 and masks (n, num_actions) int8 in one pass."""
+        """Observations (n, PLANES, 6, 6) float32 and masks (n, num_actions) int8 in one pass.
+
+        Observations are what `players`, shape (n,), see; without them, the players to move.
+        """
+        players = states["ply"] & 1 if players is None else players
         planes = np.empty((len(states), PLANES, SQUARES), dtype=np.float32)
         masks = np.empty((len(states), self.num_actions), dtype=np.int8)
-        batch.encode(self.table, states, planes, masks)
+        batch.encode(self.table, states, players, planes, masks)
         return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
 
     def observations(self, states: PositionArray) -> npt.NDArray[np.float32]:

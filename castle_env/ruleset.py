@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from importlib import resources
@@ -144,13 +145,13 @@ def load_ruleset(source: str | Path) -> Ruleset:
     if str(source) in preset_names():
         file = resources.files("castle_env") / "rulesets" / f"{source}.toml"
         return Ruleset.from_dict(tomllib.loads(file.read_text(encoding="utf-8")))
-    path = Path(source)
-    if not path.is_file():
+    if not isinstance(source, str | Path) or not os.path.isfile(source):
         raise RulesetError(f"no ruleset {str(source)!r}: neither a file nor one of "
                            f"{_choices(preset_names())}")
+    path = Path(source)
     try:
         keys = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise RulesetError(f"{path}: not a readable TOML file: {error}") from error
     try:
         return Ruleset.from_dict({"name": path.stem, **keys})

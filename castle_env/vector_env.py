@@ -38,7 +38,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     and the opponent is called once for all games. With `opponent=None` the caller plays both
     seats: every step is one turn of the player to move, observations are relative to that player,
     and the reward at the end belongs to the player who made the last move (the other's is its
-    negative).
+    negative), whom `info["seat"]` names.
 
     Shapes: observations (n, 14, 6, 6) float32, rewards (n,) float64, terminations and truncations
     (n,) bool, actions (n,) integers. `info["action_mask"]` is (n, num_actions) int8. When games
@@ -75,7 +75,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.opponent = None if opponent is None else load_opponent(opponent, self.game)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.single_observation_space = observation_space()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -108,6 +108,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
             if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
                 raise OptionError(f"reset_mask has shape {chosen.shape} and dtype {chosen.dtype}; "
                                   f"allowed: bool of shape ({self.num_envs},)")
+        if not chosen.all():
+            self._current_masks()
         self._start(np.flatnonzero(chosen))
         return self._observe({})
 
@@ -115,6 +117,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Observations, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Play one action in each game and, with an opponent, its replies."""
+        self._current_masks()
         numbers = self.game.action_array(actions, self.num_envs)
         waiting = self._over & ~self._unheard
         if self.autoreset_mode == AutoresetMode.DISABLED and waiting.any():
@@ -187,24 +190,28 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     def _rewards(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         rewards = np.zeros(self.num_envs)
         if ended.any():
-            states = self.states[ended]
-            of_first = first_player_rewards(self.game, self.game.margins(states), self._reward)
-            # In self-play the reward goes to who has just moved, not to who would be next.
-            seats = 1 - (states["ply"] & 1) if self.opponent is None else self.seats[ended]
-            rewards[ended] = np.where(seats == 1, -of_first, of_first)
+            margins = self.game.margins(self.states[ended])
+            of_first = first_player_rewards(self.game, margins, self._reward)
+            rewards[ended] = np.where(self._rewarded(ended) == 1, -of_first, of_first)
         return rewards
+
+    def _rewarded(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Seats whose rewards are given; in self-play of those who have just moved."""
+        if self.opponent is None:
+            return 1 - (self.states["ply"][ended] & 1)
+        return self.seats[ended]
 
     def _final_info(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
         outcomes = self.game.outcomes(self.states[ended])
         fields = {"outcome": outcomes, "final_state": self.states[ended],
-                  "seat": self.seats[ended]}
+                  "seat": self._rewarded(ended)}
         info = {key: _scatter(value, ended) for key, value in fields.items()}
         return info | {f"_{key}": ended.copy() for key in fields}
 
     def _with_final_observations(
         self, info: dict[str, Any], ended: npt.NDArray[np.bool_]
     ) -> dict[str, Any]:
-        observations, masks = self.game.encode(self.states[ended])
+        observations, masks = self.game.encode(self.states[ended], self._viewers(ended))
         final = np.full(self.num_envs, None, dtype=object)
         for index, observation in zip(np.flatnonzero(ended), observations, strict=True):
             final[index] = observation
@@ -213,7 +220,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                 "final_info": info, "_final_info": ended.copy()}
 
     def _observe(self, info: dict[str, Any]) -> tuple[Observations, dict[str, Any]]:
-        observations, masks = self.game.encode(self.states)
+        observations, masks = self.game.encode(self.states, self._viewers(slice(None)))
         masks[self._unheard, PASS] = 1
         self._masks = self._legal_actions.legal_action_masks = masks
         info["action_mask"] = masks.copy()
@@ -221,6 +228,10 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         if self.render_mode == "human":
             self.render()
         return observations, info
+
+    def _viewers(self, chosen: Any) -> npt.NDArray[np.int64] | None:
+        """Seats that observe: the learners'; in self-play those to move, which None stands for."""
+        return None if self.opponent is None else self.seats[chosen]
 
     def _record(self, indices: Indices, actions: npt.NDArray[np.int64]) -> None:
         for index, action in zip(indices, actions, strict=True) if self._renderers else ():
@@ -230,6 +241,14 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         if self._masks is None:
             raise ResetNeeded("the environment is used before its first reset()")
         return self._masks
+
+
+def _autoreset_mode(value: object) -> AutoresetMode:
+    try:
+        return AutoresetMode(value)
+    except ValueError:
+        allowed = ", ".join(mode.value for mode in AutoresetMode)
+        raise OptionError(f"autoreset_mode is {value!r}; allowed: {allowed}") from None
 
 
 def _scatter(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:

@@ -1,0 +1,102 @@
+"""The opponents of self-play: baselines, the learner itself and snapshots of its past.
+
+Opponents are drawn by prioritised fictitious self-play: one against whom the learner has the
+average result p (win 1, draw 1/2) is drawn with a weight of (1 - p)^2, so that hard opponents come
+up more often (the "hard" weighting of Vinyals et al., "Grandmaster level in StarCraft II using
+multi-agent reinforcement learning", Nature 575, 2019, methods, with exponent 2).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from castle_env.agent import Agent
+
+Ints = npt.NDArray[np.int64]
+
+# A result counts one part in this many games, or in all games so far while they are fewer.
+MEMORY: Final = 400
+# No opponent is forgotten altogether.
+LEAST_WEIGHT: Final = 0.02
+
+
+@dataclass
+class Member:
+    """One opponent with the learner's average result against it, in [0, 1]."""
+
+    agent: Agent
+    games: int = 0
+    average: float = 0.5
+
+    def record(self, points: npt.NDArray[np.float64]) -> None:
+        """Take in the learner's results of finished games: 1, 1/2 or 0 each."""
+        for result in points:
+            self.games += 1
+            self.average += (float(result) - self.average) / min(self.games, MEMORY)
+
+
+class OpponentPool:
+    """Opponents by number; numbers stay valid while games against them are going on.
+
+    `size` is the number of snapshots kept: a new one replaces the oldest.
+    """
+
+    def __init__(self, fixed: list[Agent], size: int) -> None:
+        self.members: dict[int, Member] = {
+            number: Member(agent) for number, agent in enumerate(fixed)
+        }
+        self._fixed: Final = len(fixed)
+        self._size: Final = size
+        self._active: list[int] = list(self.members)
+        self._next: int = len(fixed)
+
+    def add_snapshot(self, agent: Agent, in_use: Ints) -> None:
+        """Add a past self; `in_use` are the numbers of opponents in unfinished games."""
+        self.members[self._next] = Member(agent)
+        self._active.append(self._next)
+        self._next += 1
+        if len(self._active) > self._fixed + self._size:
+            del self._active[self._fixed]
+        for number in set(self.members) - set(self._active) - set(in_use.tolist()):
+            del self.members[number]
+
+    def active(self) -> list[Member]:
+        """The opponents that new games are played against."""
+        return [self.members[number] for number in self._active]
+
+    def probabilities(self) -> npt.NDArray[np.float64]:
+        """Probability of each active opponent to be drawn, shape (active,)."""
+        averages = np.array([member.average for member in self.active()])
+        weights = np.maximum((1.0 - averages) ** 2, LEAST_WEIGHT)
+        probabilities: npt.NDArray[np.float64] = weights / weights.sum()
+        return probabilities
+
+    def sample(self, count: int, rng: np.random.Generator) -> Ints:
+        """Numbers of opponents for new games, shape (count,)."""
+        return rng.choice(np.array(self._active), size=count, p=self.probabilities())
+
+    def table(self) -> list[dict[str, Any]]:
+        """Name, games and average result of each active opponent, as plain values."""
+        return [{"name": member.agent.name, "games": member.games, "average": member.average}
+                for member in self.active()]
+
+    def get_state(self) -> dict[str, Any]:
+        """Who is in the pool and the results against each, as plain values without the agents."""
+        return {
+            "active": list(self._active),
+            "next": self._next,
+            "results": {number: [member.agent.name, member.games, member.average]
+                        for number, member in self.members.items()},
+        }
+
+    def set_state(self, state: dict[str, Any], snapshots: dict[int, Agent]) -> None:
+        """Take up what `get_state` gave, with the agents of its past selves by number."""
+        fixed = {number: self.members[number].agent for number in range(self._fixed)}
+        self._active = list(state["active"])
+        self._next = state["next"]
+        self.members = {
+            number: Member((fixed | snapshots)[number], games, average)
+            for number, (_, games, average) in state["results"].items()
+        }

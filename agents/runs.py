@@ -1,0 +1,179 @@
+"""Files of a run: written whole or not at all, in a folder that was new, with its circumstances."""
+
+import json
+import os
+import platform
+import secrets
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from castle_env.errors import CastleError
+
+PACKAGES: Final = (
+    "storm-the-castle", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3",
+    "sb3-contrib",
+)
+
+
+class RunError(CastleError):
+    """A run's folder or file cannot be made, written or read."""
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place once the block has ended well.
+
+    It keeps the suffix of `path`. If the block fails, or the process dies, `path` is as it was.
+    Raises `RunError` where the disk cannot be written.
+    """
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_bytes_atomic(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, replacing an old one; raises `RunError`."""
+    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_text_atomic(path: Path, text: str) -> None:
+    """Write UTF-8 text with line ends as given, whole or not at all; raises `RunError`."""
+    write_bytes_atomic(path, text.encode())
+
+
+def write_json_atomic(path: Path, data: object) -> None:
+    """Write JSON whole or not at all; raises `RunError`.
+
+    Besides plain values it takes paths, NumPy numbers and arrays, and objects with `to_dict`. NaN
+    and infinities have no place in JSON and raise `ValueError` before anything is written.
+    """
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
+    write_text_atomic(path, text + "\n")
+
+
+def _plain(value: Any) -> object:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"no JSON form for {value!r}")
+
+
+def create_run_folder(root: Path, name: str) -> Path:
+    """Make the folder `root`/`name` and return it; `root` is made as well where it is missing.
+
+    Raises `RunError` if it exists, if `name` is not one plain folder name, or if the disk cannot
+    be written.
+    """
+    if not name or name in (".", "..") or any(sign in name for sign in "/\\\0"):
+        raise RunError(f"run name {name!r}; allowed: one folder name without '/' or '\\'")
+    folder = root / name
+    if os.path.lexists(folder):
+        raise _exists(folder)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unmakeable(root, error) from error
+    try:
+        folder.mkdir()
+    except FileExistsError as error:
+        raise _exists(folder) from error
+    except OSError as error:
+        raise _unmakeable(folder, error) from error
+    return folder
+
+
+def _exists(folder: Path) -> RunError:
+    return RunError(f"run folder {str(folder)!r} exists already and is left as it is; "
+                    "choose another name")
+
+
+def _unmakeable(folder: Path, error: OSError) -> RunError:
+    return RunError(f"cannot make folder {str(folder)!r}: {error.strerror or error}")
+
+
+def unique_run_folder(root: Path, prefix: str) -> Path:
+    """Make a new folder `root`/`prefix`-YYYYMMDD-HHMMSS (local time) and return it.
+
+    If that name is taken, -2, -3, … is added. Raises `RunError` like `create_run_folder`.
+    """
+    name = f"{prefix}-{datetime.now():%Y%m%d-%H%M%S}"
+    candidate, number = name, 1
+    while os.path.lexists(root / candidate):
+        number += 1
+        candidate = f"{name}-{number}"
+    return create_run_folder(root, candidate)
+
+
+def environment_info() -> dict[str, Any]:
+    """What a result depends on beside its config: versions, machine and git commit.
+
+    `packages` has None for those that are not installed; `git_commit` is None outside a git
+    checkout of the project, and ends in "-dirty" where tracked files differ from the commit.
+    """
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _package_version(name) for name in PACKAGES},
+        "machine": {"processor": _processor(), "cores": _cores(), "os": platform.platform()},
+        "git_commit": _git_commit(Path(__file__).resolve().parents[1]),
+    }
+
+
+def _package_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """Model name of the processor, as far as the system tells."""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
+        for line in lines:
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    """Cores that this process may use, where the system tells; else all of the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _git_commit(project: Path) -> str | None:
+    """Commit of the checkout whose top folder is `project`."""
+    top = _git(project, "rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != project:
+        return None
+    return _git(project, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What a git command prints, or None where it fails or there is no git."""
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], check=True, timeout=30,
+                              capture_output=True, text=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,133 @@
+"""A self-play training run in memory, and its state as tensors and plain values."""
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+
+from agents.opponent_pool import OpponentPool
+from agents.ppo import PPOAgent, build_policy
+from agents.sb3_env import SB3VecEnv
+from agents.selfplay_env import SelfPlayVectorEnv
+from agents.train_config import TrainConfig
+from castle_env.agent import make_agent
+from castle_env.game import Game
+
+Weights = dict[str, torch.Tensor]
+
+
+class Trainer:
+    """Model, games and opponents of a run.
+
+    `get_state` gives all that decides how training goes on, between two rollouts; a trainer made
+    with the same game and config goes on from it exactly as the first would have.
+    """
+
+    def __init__(self, game: Game, config: TrainConfig) -> None:
+        self.game: Final = game
+        self.config: Final = config
+        current_self = PPOAgent("self", game, build_policy(game, config.hidden, "cpu"), sample=True)
+        fixed = [current_self, *(make_agent(name, game) for name in config.baselines)]
+        self.pool: Final = OpponentPool(fixed, config.pool_size)
+        self.env: Final = SelfPlayVectorEnv(config.num_envs, game.rules, self.pool, config.reward)
+        self.vec_env: Final = SB3VecEnv(self.env)
+        self.model: Final = MaskablePPO(
+            "MlpPolicy", self.vec_env, seed=config.seed, device=config.device,
+            n_steps=config.n_steps, batch_size=config.batch_size, n_epochs=config.n_epochs,
+            learning_rate=config.learning_rate, gamma=config.gamma, gae_lambda=config.gae_lambda,
+            ent_coef=config.ent_coef, clip_range=config.clip_range,
+            policy_kwargs={"net_arch": list(config.hidden), "activation_fn": torch.nn.ReLU},
+        )
+        current_self.policy = self.model.policy
+
+    @property
+    def steps(self) -> int:
+        """Learner steps taken so far."""
+        return int(self.model.num_timesteps)
+
+    def current_agent(self) -> PPOAgent:
+        """The learner as it stands, playing its most probable action."""
+        return PPOAgent("learner", self.game, self.model.policy)
+
+    def add_snapshot(self) -> None:
+        """Put a copy of the learner into the pool of opponents."""
+        agent = self._past_self(f"step-{self.steps}", self.model.policy.state_dict())
+        self.pool.add_snapshot(agent, self.env.opponents)
+
+    def _past_self(self, name: str, weights: Weights) -> PPOAgent:
+        policy = build_policy(self.game, self.config.hidden, self.model.device)
+        policy.load_state_dict(weights)
+        policy.eval()
+        return PPOAgent(name, self.game, policy, sample=True)
+
+    def get_state(self) -> dict[str, Any]:
+        """The run between two rollouts: tensors and plain values only."""
+        snapshots = {
+            number: member.agent.policy.state_dict()
+            for number, member in self.pool.members.items()
+            if isinstance(member.agent, PPOAgent) and member.agent.policy is not self.model.policy
+        }
+        return {
+            "policy": self.model.policy.state_dict(),
+            "optimizer": self.model.policy.optimizer.state_dict(),
+            "snapshots": snapshots,
+            "pool": self.pool.get_state(),
+            "env": to_tensors(self.env.get_state()),
+            "lengths": torch.tensor(self.vec_env.lengths),
+            "episode_starts": torch.tensor(np.asarray(self.model._last_episode_starts)),
+            "episodes": [dict(episode) for episode in self.model.ep_info_buffer or ()],
+            "rng": _get_rng_state(),
+            "steps": self.steps,
+            "updates": int(self.model._n_updates),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take up what `get_state` gave."""
+        model = self.model
+        model.policy.load_state_dict(state["policy"])
+        model.policy.optimizer.load_state_dict(state["optimizer"])
+        names = {number: name for number, (name, _, _) in state["pool"]["results"].items()}
+        self.pool.set_state(state["pool"], {
+            number: self._past_self(names[number], weights)
+            for number, weights in state["snapshots"].items()
+        })
+        model._setup_learn(0, None)  # makes the buffers that only `learn` makes
+        model._last_obs = self.env.set_state(to_arrays(state["env"]))
+        model._last_episode_starts = state["episode_starts"].numpy()
+        self.vec_env.lengths[:] = state["lengths"].numpy()
+        assert model.ep_info_buffer is not None
+        model.ep_info_buffer.extend(state["episodes"])
+        model.num_timesteps = state["steps"]
+        model._n_updates = state["updates"]
+        _set_rng_state(state["rng"])
+
+
+def _get_rng_state() -> dict[str, Any]:
+    """State of the global generators that SB3 draws from: PyTorch's, NumPy's for minibatches."""
+    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": [kind, torch.tensor(np.asarray(keys, dtype=np.int64)), position, has_gauss, gauss],
+    }
+
+
+def _set_rng_state(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["torch"].cpu())
+    if torch.cuda.is_available() and state["cuda"]:
+        torch.cuda.set_rng_state_all([device.cpu() for device in state["cuda"]])
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+
+
+def to_tensors(values: dict[str, Any]) -> dict[str, Any]:
+    """The same dict with arrays as tensors, which a checkpoint may hold."""
+    return {key: torch.tensor(value) if isinstance(value, np.ndarray) else value
+            for key, value in values.items()}
+
+
+def to_arrays(values: dict[str, Any]) -> dict[str, Any]:
+    """The same dict with tensors as arrays."""
+    return {key: value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+            for key, value in values.items()}

@@ -1,0 +1,177 @@
+"""Self-play training as a resumable run: snapshots, evaluations and checkpoints on schedule.
+
+All of these happen between two rollouts, at the first one after their number of learner steps is
+reached. There the state of a run is small and whole.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import current_thread, main_thread
+from time import monotonic
+from typing import Any, Final, TypeAlias
+
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
+from torch.utils.tensorboard import SummaryWriter
+
+from agents.checkpoint import Checkpoint, save_checkpoint
+from agents.runs import environment_info
+from agents.train_config import TrainConfig
+from agents.trainer import Trainer
+from castle_env.agent import Agent
+from castle_env.game import Game
+
+# Plays the learner against a panel; one row of plain values for each opponent, with at least
+# "opponent", "win_rate" and "margin".
+Evaluate: TypeAlias = Callable[[Agent, int], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: learner steps, steps in all, steps per second, newest evaluation."""
+
+    steps: int
+    total: int
+    steps_per_second: float
+    evaluation: list[dict[str, Any]]
+
+
+class Schedule(BaseCallback):
+    """Does what is due between two rollouts, and stops the run when asked to.
+
+    `evaluations` is the history of the run: a list of {"steps", "rows"}.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        folder: Path,
+        evaluate: Evaluate,
+        show: Callable[[Progress], None],
+        evaluations: list[dict[str, Any]],
+    ) -> None:
+        super().__init__()
+        self.stop_asked = False
+        self.evaluations = evaluations
+        self._trainer: Final = trainer
+        self._folder: Final = folder
+        self._evaluate: Final = evaluate
+        self._show: Final = show
+        self._last = trainer.steps if evaluations else -1
+        self._first = trainer.steps
+        self._saved = trainer.steps
+        self._started = monotonic()
+
+    def _on_rollout_start(self) -> None:
+        self._between_rollouts()
+
+    def _on_step(self) -> bool:
+        return not self.stop_asked
+
+    def _on_training_end(self) -> None:
+        if not self.stop_asked:
+            self._between_rollouts(end=True)
+
+    def _between_rollouts(self, end: bool = False) -> None:
+        config = self._trainer.config
+        if self._due(config.snapshot_every) and self._trainer.steps:
+            self._trainer.add_snapshot()
+        if self._due(config.evaluate_every) or (end and self._last < self._trainer.steps):
+            self._run_evaluation()
+        if (self._due(config.checkpoint_every) and self._trainer.steps) or end or self.stop_asked:
+            self._save()
+        self._last = self._trainer.steps
+        self._log_pool()
+        self._show(self._progress())
+
+    def _due(self, every: int) -> bool:
+        return self._trainer.steps // every > self._last // every
+
+    def _run_evaluation(self) -> None:
+        rows = self._evaluate(self._trainer.current_agent(), self._trainer.steps)
+        self.evaluations.append({"steps": self._trainer.steps, "rows": rows})
+        for row in rows:
+            for key in ("win_rate", "margin"):
+                self.logger.record(f"evaluation/{row['opponent']}/{key}", row[key])
+        self.logger.dump(self._trainer.steps)
+
+    def _log_pool(self) -> None:
+        for row in self._trainer.pool.table():
+            kind = "past selves" if row["name"].startswith("step-") else row["name"]
+            self.logger.record_mean(f"pool/{kind}/average_result", row["average"])
+
+    def _save(self) -> None:
+        trainer = self._trainer
+        path = self._folder / "checkpoints" / f"step-{trainer.steps:010d}.pt"
+        if trainer.steps == self._saved and path.exists():
+            return
+        save_checkpoint(path, trainer.get_state(), trainer.game, {
+            "steps": trainer.steps,
+            "config": trainer.config.to_dict(),
+            "seed": trainer.config.seed,
+            "environment": environment_info(),
+            "results": {"evaluations": self.evaluations, "pool": trainer.pool.table()},
+        })
+        self._saved = trainer.steps
+
+    def _progress(self) -> Progress:
+        seconds = max(monotonic() - self._started, 1e-9)
+        newest = self.evaluations[-1]["rows"] if self.evaluations else []
+        speed = (self._trainer.steps - self._first) / seconds
+        return Progress(self._trainer.steps, self._trainer.config.steps, speed, newest)
+
+
+def train(
+    game: Game,
+    config: TrainConfig,
+    folder: Path,
+    evaluate: Evaluate,
+    show: Callable[[Progress], None],
+    checkpoint: Checkpoint | None = None,
+) -> tuple[int, list[dict[str, Any]]]:
+    """Train in a run's folder up to `config.steps`.
+
+    Returns the steps reached, fewer when the run was stopped, and the history of evaluations: a
+    list of {"steps", "rows"}. `checkpoint` is one of the same folder to go on from. Ctrl-C ends
+    the run after the rollout that is going on, with a checkpoint. Writes `checkpoints/` and
+    `tensorboard/`.
+    """
+    trainer = Trainer(game, config)
+    evaluations: list[dict[str, Any]] = []
+    if checkpoint is not None:
+        trainer.set_state(checkpoint.tensors)
+        evaluations = list(checkpoint.card["results"]["evaluations"])
+    (folder / "checkpoints").mkdir(exist_ok=True)
+    trainer.model.set_logger(_tensorboard_logger(folder / "tensorboard", trainer.steps))
+    schedule = Schedule(trainer, folder, evaluate, show, evaluations)
+    with _stopping_on_interrupt(schedule):
+        trainer.model.learn(config.steps - trainer.steps, schedule, reset_num_timesteps=False)
+    return trainer.steps, schedule.evaluations
+
+
+def _tensorboard_logger(folder: Path, steps: int) -> Logger:
+    """A logger whose curves go on at `steps`; what a killed run wrote beyond is dropped."""
+    output = TensorBoardOutputFormat(str(folder))
+    output.writer.close()
+    output.writer = SummaryWriter(str(folder), purge_step=steps or None)
+    return Logger(str(folder), [output])
+
+
+@contextmanager
+def _stopping_on_interrupt(schedule: Schedule) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        schedule.stop_asked = True
+        signal.signal(signal.SIGINT, previous)
+
+    if current_thread() is not main_thread():
+        yield
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
