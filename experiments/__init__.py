@@ -1,0 +1,1 @@
+"""Matches, statistics, ratings, reports and pictures, and the `castle` command."""

@@ -1,0 +1,42 @@
+"""The `castle` command: one sub-command for each module that it names."""
+
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+import tyro
+
+from castle_env.errors import CastleError
+
+# Sub-command, and the module with its options and its `run`. A module is imported only when its
+# sub-command is called, except for the page of help.
+COMMANDS: Final = {
+    "rulesets": ("experiments.rulesets", "Rulesets"),
+    "perft": ("experiments.perft", "Perft"),
+    "train": ("experiments.train", "Train"),
+    "evaluate": ("experiments.evaluate", "Evaluate"),
+    "tournament": ("experiments.tournament", "Tournament"),
+    "demo": ("experiments.demo", "Demo"),
+    "bench": ("experiments.bench", "Bench"),
+}
+
+
+def main() -> None:
+    """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130."""
+    arguments = sys.argv[1:]
+    names = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else list(COMMANDS)
+    modules = {name: import_module(COMMANDS[name][0]) for name in names}
+    options: dict[str, Any] = {name: getattr(module, COMMANDS[name][1])
+                               for name, module in modules.items()}
+    try:
+        if len(options) == 1:
+            chosen = tyro.cli(options[names[0]], prog=f"castle {names[0]}", args=arguments[1:])
+        else:
+            chosen = tyro.extras.subcommand_cli_from_dict(options, prog="castle")
+        sys.modules[type(chosen).__module__].run(chosen)
+    except CastleError as error:
+        print(f"castle: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("castle: stopped", file=sys.stderr)
+        sys.exit(130)

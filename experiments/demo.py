@@ -1,0 +1,65 @@
+"""`castle demo`: from nothing to trained and measured agents for both modes, in minutes."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.runs import create_run_folder, unique_run_folder
+from agents.train_config import TrainConfig
+from experiments import report
+from experiments.learning import learn, measure
+from experiments.options import MODES, RUNS, Mode, chosen_game
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train a small agent for each mode by self-play, measure both, and write a report."""
+
+    steps: int = 1_000_000
+    """Learner steps for each mode."""
+    games: int = 400
+    """Games against each opponent of the panel, half from each seat."""
+    seed: int = 0
+    """Seed of training and games."""
+    name: str | None = None
+    """Name of the run's folder; one with the time is made up when left out."""
+    runs: Path = RUNS
+    """Where the folders of runs are."""
+
+
+def run(options: Demo) -> None:
+    """Train and measure both modes; print the tables and where the report is."""
+    folder = (unique_run_folder(options.runs, "demo") if options.name is None
+              else create_run_folder(options.runs, options.name))
+    parts = [
+        "# Self-play agents for both modes\n",
+        f"Trained and measured by `{' '.join(['castle', *sys.argv[1:]])}` with seed "
+        f"{options.seed}; each mode's numbers stand in its `results.json`.\n",
+        report.READING,
+    ]
+    for mode in MODES:
+        parts += run_mode(options, folder, mode)
+    path = report.write_report(folder, parts)
+    print(f"report: {path}")
+
+
+def run_mode(options: Demo, folder: Path, mode: Mode) -> list[str]:
+    """Train and measure an agent in a folder of its own; the parts of the report about it."""
+    game = chosen_game(mode, None)
+    config = TrainConfig(steps=options.steps, seed=options.seed, evaluate_every=options.steps // 8)
+    own_folder = create_run_folder(folder, mode)
+    steps, evaluations = learn(game, config, own_folder, evaluation_games=200)
+    if steps < config.steps:
+        raise KeyboardInterrupt
+    agent = f"ppo:{own_folder}"
+    summaries, records = measure(game, agent, options.games, options.seed)
+    report.write_results(own_folder, config.to_dict(), game,
+                         {"evaluations": evaluations, "final": summaries})
+    report.print_summaries(summaries, f"{agent} after {steps:,} steps")
+    return [
+        f"## {game.rules.name}\n",
+        f"`{agent}` after {steps:,} steps; results in `{mode}/results.json`.\n",
+        report.summary_markdown(summaries),
+        report.draw_learning(folder, mode, agent, evaluations),
+        report.draw_summaries(folder, mode, agent, summaries, records),
+    ]

@@ -1,0 +1,77 @@
+"""Training measured against a fixed panel of opponents, with a line of progress."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from agents.checkpoint import Checkpoint
+from agents.train_config import TrainConfig
+from agents.training import Progress, train
+from castle_env import Agent, Game, make_agent
+from experiments.match import play_match
+from experiments.progress import progress_bar
+from experiments.records import GameRecord, Summary, summarise
+
+# Every agent is measured against the same opponents, whatever it trained against.
+PANEL: Final = ("random", "greedy", "alphabeta:2")
+OPENING_PLIES: Final = 4
+
+
+def learn(
+    game: Game,
+    config: TrainConfig,
+    folder: Path,
+    evaluation_games: int,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[int, list[dict[str, Any]]]:
+    """Train in a run's folder, with progress in the terminal; see `agents.training.train`."""
+    columns = (TextColumn("training"), BarColumn(), TextColumn("{task.fields[shown]}"),
+               TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("training", total=config.steps, shown="")
+
+        def show(progress: Progress) -> None:
+            bar.update(task, completed=progress.steps, shown=_progress_text(progress))
+
+        evaluate = partial(_evaluate, game, config.seed, evaluation_games)
+        return train(game, config, folder, evaluate, show, checkpoint)
+
+
+def _progress_text(progress: Progress) -> str:
+    rates = ", ".join(f"{row['opponent']} {row['win_rate']:.0%}" for row in progress.evaluation)
+    return (f"{progress.steps:,} of {progress.total:,} steps, {progress.steps_per_second:,.0f}/s; "
+            f"wins against {rates or '-'}")
+
+
+def _evaluate(game: Game, seed: int, games: int, agent: Agent, steps: int) -> list[dict[str, Any]]:
+    """One row for each opponent of the panel; the games do not depend on those of training."""
+    rows = []
+    for opponent in (make_agent(name, game) for name in PANEL):
+        records = play_match(game, (agent, opponent), games, OPENING_PLIES, seed)
+        both = summarise(records, agent.name, opponent.name, seed).rows[-1]
+        rows.append({
+            "opponent": opponent.name,
+            "win_rate": both.win_rate.estimate,
+            "win_rate_interval": [both.win_rate.estimate, both.win_rate.low, both.win_rate.high],
+            "margin": both.margin.estimate,
+            "distinct_games": both.distinct_games,
+        })
+    return rows
+
+
+def measure(
+    game: Game, agent: str, games: int, seed: int
+) -> tuple[list[Summary], list[GameRecord]]:
+    """Results of an agent against each opponent of the panel, and the games behind them."""
+    player = make_agent(agent, game)
+    summaries, records = [], []
+    with progress_bar(f"measuring {agent}", games * len(PANEL)) as advance:
+        for name in PANEL:
+            records += play_match(game, (player, make_agent(name, game)), games, OPENING_PLIES,
+                                  seed, advance)
+            summaries.append(summarise(records, player.name, name, seed))
+    return summaries, records

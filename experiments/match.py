@@ -1,0 +1,115 @@
+"""Games between agents: from the same openings in both seats, many at once."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from castle_env.agent import Agent
+from castle_env.errors import OptionError
+from castle_env.game import Game
+from castle_env.position import PositionArray
+from experiments.records import GameRecord
+
+# Games are played in groups of this many openings, each with a random stream of its own, so that
+# they do not depend on how the groups are shared out.
+GROUP: Final = 64
+
+Actions = npt.NDArray[np.int64]
+
+
+def play_match(
+    game: Game,
+    agents: tuple[Agent, Agent],
+    games: int,
+    opening_plies: int = 0,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda played: None,
+) -> list[GameRecord]:
+    """Play `games` games, half with each agent in seat 0, both halves from the same openings.
+
+    An opening is `opening_plies` uniformly random legal plies. `advance` is told how many games
+    have been finished since it was last called. The same seed gives the same games. Raises
+    `OptionError` unless `games` is even and `opening_plies` shorter than any game.
+    """
+    check_match(game, games, opening_plies)
+    records = []
+    for first in range(0, games // 2, GROUP):
+        count = min(GROUP, games // 2 - first)
+        rng = np.random.default_rng([seed, first])
+        states, opening = _openings(game, count, opening_plies, rng)
+        for seats in (agents, agents[::-1]):
+            records += _play_out(game, seats, states, opening, rng)
+            advance(count)
+    return records
+
+
+def check_match(game: Game, games: int, opening_plies: int) -> None:
+    """Raise `OptionError` for numbers with which no match can be played."""
+    if games < 2 or games % 2:
+        raise OptionError(f"games is {games}; allowed: an even number from 2 on, since each "
+                          "opening is played from both seats")
+    # No game can end before one player has made as many turns as there are factions.
+    shortest = min(2 * game.rules.factions_per_player - 1, game.rules.max_plies)
+    if not 0 <= opening_plies < shortest:
+        raise OptionError(f"opening_plies is {opening_plies}; allowed: 0 to {shortest - 1} in "
+                          f"ruleset {game.rules.name!r}")
+
+
+def _openings(
+    game: Game, count: int, plies: int, rng: np.random.Generator
+) -> tuple[PositionArray, list[Actions]]:
+    states, moves = game.initial_states(count), []
+    for _ in range(plies):
+        moves.append(game.random_actions(states, rng))
+        states = game.apply_actions(states, moves[-1])
+    return states, moves
+
+
+def _play_out(
+    game: Game,
+    agents: tuple[Agent, Agent],
+    states: PositionArray,
+    opening: list[Actions],
+    rng: np.random.Generator,
+) -> list[GameRecord]:
+    """Play all games from these positions, all after the same number of plies, to their ends."""
+    states = states.copy()
+    moves = [list(column) for column in zip(*opening, strict=True)] or [[] for _ in states]
+    going_on = np.arange(len(states))
+    ply = len(opening)
+    while len(going_on):
+        actions = agents[ply & 1].select_actions(states[going_on], rng)
+        states[going_on], over = game.advance(states[going_on], actions)
+        for index, action in zip(going_on, actions, strict=True):
+            moves[index].append(action)
+        going_on = going_on[~over]
+        ply += 1
+    return _records(game, agents, states, moves, len(opening))
+
+
+def _records(
+    game: Game,
+    agents: tuple[Agent, Agent],
+    states: PositionArray,
+    moves: list[list[int]],
+    opening_plies: int,
+) -> list[GameRecord]:
+    outcomes = game.outcomes(states)
+    return [
+        GameRecord(
+            players=(agents[0].name, agents[1].name),
+            ruleset=game.rules.name,
+            mode=game.rules.mode,
+            moves=tuple(game.format_action(int(action)) for action in moves[index]),
+            winner=None if outcomes["winner"][index] < 0 else int(outcomes["winner"][index]),
+            margin=int(outcomes["margin"][index]),
+            victory_points=tuple(outcomes["victory_points"][index].tolist()),
+            reason=str(outcomes["reason"][index]),
+            opening_plies=opening_plies,
+            by_row={row: tuple(points[index].tolist())
+                    for row, points in outcomes["by_row"].items()},
+        )
+        for index in range(len(states))
+    ]

@@ -1,0 +1,50 @@
+"""`castle perft`: count the action sequences of a length, to check a rules engine by."""
+
+import json
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Annotated
+
+import tyro
+
+from castle_env import Game, OptionError, load_ruleset
+
+
+@dataclass(frozen=True)
+class Perft:
+    """Count the action sequences of exactly `depth` plies; a forced pass counts as one ply."""
+
+    ruleset: tyro.conf.Positional[str]
+    """A preset's name or the path of a TOML file."""
+    depth: Annotated[int, tyro.conf.arg(aliases=["-d"])] = 5
+    """Length of the sequences in plies."""
+    divide: bool = False
+    """Also show how many of them begin with each action."""
+    position: str | None = None
+    """Text of the position to count from; the start when left out."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+
+def run(options: Perft) -> None:
+    """Print the count, with `divide` by first action."""
+    if options.depth < 0:
+        raise OptionError(f"depth is {options.depth}; allowed: an integer from 0 on")
+    game = Game(load_ruleset(options.ruleset))
+    state = (game.initial_state() if options.position is None
+             else game.parse_position(options.position))
+    started = perf_counter()
+    by_action: dict[str, int] = {}
+    if options.divide and options.depth > 0:
+        by_action = {game.format_action(action): game.perft(game.apply(state, action),
+                                                            options.depth - 1)
+                     for action in game.legal_actions(state)}
+    count = sum(by_action.values()) if by_action else game.perft(state, options.depth)
+    if options.json:
+        print(json.dumps({"ruleset": game.rules.name, "position": game.format_position(state),
+                          "depth": options.depth, "count": count, "divide": by_action}))
+        return
+    for name, leaves in by_action.items():
+        print(f"{name:>6} {leaves:>15,}")
+    seconds = perf_counter() - started
+    print(f"perft({options.depth}) of {game.rules.name} = {count:,} in {seconds:.3f} s")

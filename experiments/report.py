@@ -1,0 +1,102 @@
+"""Reports of finished runs: results as JSON, Markdown with pictures, tables in the terminal."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rich
+
+from agents.runs import environment_info, write_json_atomic, write_text_atomic
+from castle_env import Game
+from experiments.plots import learning_curve, margin_distribution, win_rates
+from experiments.records import GameRecord, Summary, distinct_games
+from experiments.statistics import Interval
+from experiments.tables import SEAT_NAMES, summary_table, to_markdown, to_rich
+
+
+def write_results(folder: Path, config: Mapping[str, Any], game: Game, results: Any) -> None:
+    """Write `results.json`: config, ruleset, versions, machine, git commit and the results."""
+    write_json_atomic(folder / "results.json", {
+        "config": config, "ruleset": game.rules.to_dict(), "ruleset_digest": game.rules.digest,
+        "environment": environment_info(), "results": results,
+    })
+
+
+def draw_summaries(
+    folder: Path, name: str, subject: str, summaries: Sequence[Summary],
+    records: Sequence[GameRecord],
+) -> str:
+    """Draw win rates and margins of one agent against its opponents; Markdown that shows them."""
+    win_rates({summary.opponent: {SEAT_NAMES[row.seat]: row.win_rate for row in summary.rows}
+               for summary in summaries}, folder / f"{name}-win-rates.png", subject)
+    margin_distribution({summary.opponent: _margins(summary, records) for summary in summaries},
+                        folder / f"{name}-margins.png", subject)
+    return (f"![Win rates of {subject}]({name}-win-rates.png)\n\n"
+            f"![VP margins of {subject}]({name}-margins.png)\n")
+
+
+def draw_learning(
+    folder: Path, name: str, subject: str, evaluations: Sequence[Mapping[str, Any]]
+) -> str:
+    """Draw win rates against the panel over training; Markdown that shows them.
+
+    evaluations: {"steps", "rows"} with the rows that `experiments.learning` makes.
+    """
+    curves: dict[str, list[tuple[int, Interval]]] = {}
+    for evaluation in evaluations:
+        for row in evaluation["rows"]:
+            point = evaluation["steps"], Interval(*row["win_rate_interval"])
+            curves.setdefault(row["opponent"], []).append(point)
+    learning_curve(curves, folder / f"{name}-curve.png", subject)
+    return f"![Win rate of {subject} while it learned]({name}-curve.png)\n"
+
+
+def _margins(summary: Summary, records: Sequence[GameRecord]) -> dict[str, list[int]]:
+    games = distinct_games(records)
+    return {
+        SEAT_NAMES[seat]: [
+            game.margin_of(seat) for game in games
+            if game.players[seat] == summary.agent and game.players[1 - seat] == summary.opponent
+        ]
+        for seat in (0, 1)
+    }
+
+
+def summary_markdown(summaries: Sequence[Summary]) -> str:
+    """The table of results, a line for each opponent and seat."""
+    return to_markdown(summary_table([row for summary in summaries for row in summary.rows], ""))
+
+
+def print_summaries(summaries: Sequence[Summary], title: str) -> None:
+    """Show the same table in the terminal."""
+    rich.print(to_rich(summary_table([row for summary in summaries for row in summary.rows],
+                                     title)))
+
+
+def intro(title: str, command: str, game: Game, seed: int) -> str:
+    """The head of a report: what was run, on which rules, with which versions."""
+    environment = environment_info()
+    versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
+    machine = environment["machine"]
+    return (f"# {title}\n\n"
+            f"Ruleset `{game.rules.name}` (`{game.rules.digest}`), seed {seed}; "
+            f"all numbers come from `{command}` and stand in `results.json`.\n\n"
+            f"<sub>{versions}; Python {environment['python']}; {machine['processor']}, "
+            f"{machine['cores']} cores, {machine['os']}; "
+            f"commit {environment['git_commit'] or 'unknown'}</sub>\n")
+
+
+def write_report(folder: Path, parts: Sequence[str]) -> Path:
+    """Write `report.md` from parts, with a blank line between them; its path."""
+    path = folder / "report.md"
+    write_text_atomic(path, "\n".join(parts))
+    return path
+
+
+# How the tables are to be read, once in each report.
+READING = """\
+Games are counted once: two games with the same moves are one distinct game, and all rates and
+intervals rest on distinct games. Win rate: wins plus half the draws, with the 95% Wilson interval;
+VP margin: own Victory Points minus the opponent's, with the 95% bootstrap interval of the mean.
+Seat "first" moves first.
+"""

@@ -1,0 +1,86 @@
+"""Pictures: drawn without a display, whole or not at all, also from little or odd data."""
+
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from agents.runs import RunError
+from experiments import plots
+from experiments.statistics import Interval, wilson_interval
+
+ODD_NAME = "ppo:runs/$a$_" + "long/" * 30 + "model.pt"
+UNKNOWN = Interval(0.5, float("nan"), float("nan"))
+
+
+def draw_learning_curve(path):
+    plots.learning_curve({
+        "random": [(0, wilson_interval(3, 10)), (2_000_000, wilson_interval(10, 10))],
+        ODD_NAME: [(500, UNKNOWN)],
+    }, path, "ppo (storm)")
+
+
+def draw_win_rates(path):
+    plots.win_rates({"random": {"first": wilson_interval(10, 10), "second": UNKNOWN},
+                     ODD_NAME: {"both": wilson_interval(0, 4)}}, path, "ppo (storm) " * 20)
+
+
+def draw_margins(path):
+    plots.margin_distribution({"random": {"first": [3, 3, -1], "second": []},
+                               ODD_NAME: {"first": [-300, 200], "second": [0]}}, path, "$x$")
+
+
+def draw_cross_table(path):
+    shares = np.array([[np.nan, 0.9, np.nan], [0.1, np.nan, 0.5], [np.nan, 0.5, np.nan]])
+    games = np.array([[0, 20, 0], [20, 0, 4], [0, 4, 0]])
+    plots.cross_table(["a", "b", ODD_NAME], shares, games, path, "storm")
+
+
+def draw_ratings(path):
+    plots.ratings_plot({"a": Interval(120, 80, 170), ODD_NAME: Interval(-120, -170, -80)}, path,
+                       "storm")
+
+
+DRAWERS = [draw_learning_curve, draw_win_rates, draw_margins, draw_cross_table, draw_ratings]
+
+
+@pytest.mark.parametrize("draw", DRAWERS)
+def test_picture_is_drawn_and_repeatable(draw, tmp_path, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    settings = dict(matplotlib.rcParams)
+    draw(tmp_path / "one.png")
+    draw(tmp_path / "two.png")
+    with Image.open(tmp_path / "one.png") as image:
+        pixels = np.asarray(image.convert("RGB"))
+    assert pixels.shape[0] > 250
+    assert pixels.shape[1] > 900
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "two.png"]
+    assert dict(matplotlib.rcParams) == settings
+
+
+@pytest.mark.parametrize("draw", DRAWERS)
+def test_unwritable_place_is_one_clear_error(draw, tmp_path):
+    with pytest.raises(RunError, match="cannot write"):
+        draw(tmp_path / "missing" / "one.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(0, 0), (-8, 9), (-300, 200), (5, 80)])
+def test_bins_cover_all_margins_and_centre_one_on_zero(lowest, highest):
+    edges = plots._bin_edges(lowest, highest)
+    widths = np.diff(edges)
+    assert edges[0] < lowest
+    assert edges[-1] > highest
+    assert len(widths) <= 35
+    assert (widths == widths[0]).all()
+    assert widths[0] % 2 == 1
+    assert ((edges / widths[0]) % 1 == 0.5).all()
+
+
+def test_no_global_figure_is_kept():
+    assert "matplotlib.pyplot" not in sys.modules or not sys.modules[
+        "matplotlib.pyplot"].get_fignums()

@@ -1,0 +1,165 @@
+"""Ratings: direction, independence of order, draws, extremes, cycles."""
+
+import itertools
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+from castle_env.errors import OptionError
+from experiments import ratings as ratings_module
+from experiments.ratings import cross_table, find_cycles, rate
+from experiments.records import GameRecord
+
+numbers = itertools.count()
+
+
+def games(first, second, wins, draws, losses, ruleset="storm"):
+    """Distinct games with these results of `first`, who sits in seat 0."""
+    winners = [0] * wins + [None] * draws + [1] * losses
+    return [GameRecord((first, second), ruleset, "storm", (str(next(numbers)),), winner,
+                       {0: 2, None: 0, 1: -2}[winner], (3, 3), "all_turns_played")
+            for winner in winners]
+
+
+def ratings_of(records, seed=0):
+    """Ratings by player."""
+    return {rating.player: rating for rating in rate(cross_table(records),
+                                                     np.random.default_rng(seed))}
+
+
+@pytest.mark.parametrize("winner", ["a", "b"])
+def test_who_wins_is_rated_higher(winner):
+    """Pitfall 22: from either seat, and whatever the names."""
+    loser = "b" if winner == "a" else "a"
+    for records in (games(winner, loser, 9, 0, 3), games(loser, winner, 3, 0, 9)):
+        ratings = ratings_of(records)
+        assert ratings[winner].rating.estimate > 0 > ratings[loser].rating.estimate
+        assert ratings[winner].points == 9
+        assert rate(cross_table(records), np.random.default_rng(0))[0].player == winner
+
+
+def test_one_more_win_raises_the_rating():
+    before = games("a", "b", 5, 0, 5) + games("b", "c", 5, 0, 5)
+    after = before + games("a", "b", 1, 0, 0)
+    assert (ratings_of(after)["a"].rating.estimate > ratings_of(before)["a"].rating.estimate)
+
+
+def test_order_of_games_changes_nothing(monkeypatch):
+    """Pitfall 23: ratings, intervals, table and cycles are the same after 20 shuffles."""
+    monkeypatch.setattr(ratings_module, "RESAMPLES", 50)
+    rng = random.Random(1)
+    records = [record for first, second in itertools.permutations("abcd", 2)
+               for record in games(first, second, *(rng.randrange(8) for _ in range(3)))]
+    expected_table = cross_table(records)
+    expected = rate(expected_table, np.random.default_rng(0))
+    for _ in range(20):
+        rng.shuffle(records)
+        table = cross_table(records)
+        assert table.to_dict() == expected_table.to_dict()
+        assert find_cycles(table) == find_cycles(expected_table)
+        assert rate(table, np.random.default_rng(0)) == expected
+
+
+def test_repeated_games_count_once():
+    records = games("a", "b", 1, 0, 0)
+    assert ratings_of(records * 50) == ratings_of(records)
+
+
+def test_lead_has_the_odds_of_the_elo_scale():
+    """Ten wins to each loss are 400 points; the prior hardly matters here."""
+    ratings = ratings_of(games("a", "b", 10_000, 0, 1_000))
+    lead = ratings["a"].rating.estimate - ratings["b"].rating.estimate
+    assert lead == pytest.approx(400, abs=1)
+    assert sum(rating.rating.estimate for rating in ratings.values()) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_draw_is_half_a_win_and_half_a_loss():
+    drawn = ratings_of(games("a", "b", 10, 20, 0) + games("b", "c", 0, 40, 0))
+    decided = ratings_of(games("a", "b", 20, 0, 10) + games("b", "c", 20, 0, 20))
+    for player in "abc":
+        assert drawn[player].rating.estimate == pytest.approx(decided[player].rating.estimate)
+
+
+def test_known_strengths_are_found():
+    strengths = {"a": 120.0, "b": 30.0, "c": -50.0, "d": -100.0}
+    rng = np.random.default_rng(3)
+    records = []
+    for first, second in itertools.permutations(strengths, 2):
+        chance = 1 / (1 + 10 ** ((strengths[second] - strengths[first]) / 400))
+        wins = int(rng.binomial(400, chance))
+        records += games(first, second, wins, 0, 400 - wins)
+    for player, rating in ratings_of(records).items():
+        assert rating.rating.estimate == pytest.approx(strengths[player], abs=20)
+        assert rating.rating.low < strengths[player] < rating.rating.high
+        assert rating.rating.high - rating.rating.low < 60
+
+
+def test_who_wins_everything_has_a_finite_rating_and_an_interval():
+    records = [record for first, second in itertools.combinations("abcdefgh", 2)
+               for record in games(first, second, 30, 0, 0)]
+    ratings = rate(cross_table(records), np.random.default_rng(0))
+    assert "".join(rating.player for rating in ratings) == "abcdefgh"
+    for rating in ratings:
+        assert math.isfinite(rating.rating.estimate)
+        assert rating.rating.high > rating.rating.low
+
+
+def test_players_who_never_met_are_rated():
+    ratings = ratings_of(games("a", "b", 9, 0, 1) + games("c", "d", 9, 0, 1))
+    assert ratings["a"].rating.estimate == pytest.approx(ratings["c"].rating.estimate)
+
+
+def test_seed_alone_decides_the_intervals():
+    records = games("a", "b", 12, 3, 9)
+    assert ratings_of(records, seed=4) == ratings_of(records, seed=4)
+    assert ratings_of(records, seed=4)["a"].rating != ratings_of(records, seed=5)["a"].rating
+
+
+def test_cross_table_is_seen_from_the_row():
+    table = cross_table(games("a", "b", 3, 1, 0) + games("b", "a", 2, 0, 2)
+                        + games("c", "a", 0, 0, 5) + games("a", "a", 1, 0, 0))
+    assert table.players == ("a", "b", "c")
+    assert table.games().tolist() == [[0, 8, 5], [8, 0, 0], [5, 0, 0]]
+    assert table.points().tolist() == [[0, 5.5, 5], [2.5, 0, 0], [0, 0, 0]]
+    shares = json.loads(json.dumps(table.to_dict(), allow_nan=False))["shares"]
+    assert shares == [[None, 5.5 / 8, 1.0], [2.5 / 8, None, None], [0.0, None, None]]
+
+
+def test_cycle_is_found_and_told():
+    records = games("rock", "scissors", 40, 0, 2) + games("scissors", "paper", 40, 0, 2)
+    records += games("paper", "rock", 40, 0, 2) + games("rock", "well", 0, 0, 9)
+    (cycle,) = find_cycles(cross_table(records))
+    assert str(cycle) == "paper beats rock beats scissors beats paper"
+    assert [share.estimate for share in cycle.shares] == [40 / 42] * 3
+    assert cycle.is_certain
+    assert cycle.to_dict()["players"] == ["paper", "rock", "scissors"]
+
+
+def test_cycle_from_little_evidence_is_not_certain():
+    records = games("a", "b", 3, 0, 2) + games("b", "c", 3, 0, 2) + games("c", "a", 3, 0, 2)
+    (cycle,) = find_cycles(cross_table(records))
+    assert cycle.players == ("a", "b", "c")
+    assert not cycle.is_certain
+
+
+def test_no_cycle_through_even_results():
+    even = games("a", "b", 3, 0, 1) + games("b", "c", 3, 0, 1) + games("c", "a", 2, 2, 2)
+    assert find_cycles(cross_table(even)) == ()
+
+
+def test_longer_cycle_is_listed_only_where_no_shorter_one_lies_within():
+    ring = [record for first, second in ("ab", "bc", "cd", "da")
+            for record in games(first, second, 1, 0, 0)]
+    assert [cycle.players for cycle in find_cycles(cross_table(ring))] == [tuple("abcd")]
+    chord = ring + games("a", "c", 1, 0, 0)
+    assert [cycle.players for cycle in find_cycles(cross_table(chord))] == [tuple("acd")]
+
+
+def test_games_of_several_rulesets_or_none_are_refused():
+    with pytest.raises(OptionError, match="2 rulesets \\(storm, storm-towers\\)"):
+        cross_table(games("a", "b", 1, 0, 0) + games("a", "b", 1, 0, 0, ruleset="storm-towers"))
+    with pytest.raises(OptionError, match="exactly one ruleset"):
+        cross_table(games("a", "a", 1, 0, 0))

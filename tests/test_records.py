@@ -1,0 +1,99 @@
+"""Summaries of games: seats, viewpoints, and games that were played twice."""
+
+import json
+import random
+
+import pytest
+
+from agents.runs import RunError
+from castle_env.errors import OptionError
+from experiments.records import GameRecord, distinct_games, summarise
+
+
+def game(first, second, winner, moves, margin=None, ruleset="storm", reason="all_turns_played"):
+    """Record of a game; the margin is 3 to the winner unless told."""
+    if margin is None:
+        margin = {0: 3, None: 0, 1: -3}[winner]
+    return GameRecord((first, second), ruleset, "storm", tuple(moves.split()), winner, margin,
+                      (5 + margin, 5), reason)
+
+
+def test_two_deterministic_players_repeat_one_game_per_seat():
+    """Pitfall 21: 40 games of argmax against argmax are 2."""
+    records = [game("a", "b", 0, "x y z"), game("b", "a", 0, "x y w")] * 20
+    first, second, both = summarise(records, "a", "b").rows
+    assert (both.games, both.distinct_games) == (40, 2)
+    assert (first.games, first.distinct_games, first.wins) == (20, 1, 1)
+    assert (second.games, second.distinct_games, second.losses) == (20, 1, 1)
+    assert both.win_rate.high - both.win_rate.low > 0.8
+    assert len(distinct_games(records)) == 2
+
+
+def test_same_moves_by_others_are_another_game():
+    records = [game("a", "b", 0, "x"), game("b", "a", 0, "x"), game("a", "c", 0, "x"),
+               game("a", "b", 0, "x", ruleset="other"), game("a", "b", 0, "x y")]
+    assert len(distinct_games(records + records)) == 5
+
+
+def test_viewpoint_is_the_first_named_agents():
+    records = [game("a", "b", 0, "1", margin=4), game("a", "b", 0, "2", margin=2),
+               game("a", "b", None, "3"), game("b", "a", 0, "4 5 6", margin=7),
+               game("b", "c", 0, "7"), game("c", "a", 0, "8")]
+    first, second, both = summarise(records, "a", "b").rows
+    assert [row.seat for row in (first, second, both)] == [0, 1, None]
+    assert (first.wins, first.draws, first.losses) == (2, 1, 0)
+    assert (second.wins, second.draws, second.losses) == (0, 0, 1)
+    assert (both.wins, both.draws, both.losses, both.games) == (2, 1, 1, 4)
+    assert both.win_rate.estimate == 2.5 / 4
+    assert first.margin.estimate == 2
+    assert second.margin.estimate == -7
+    assert both.mean_plies == 6 / 4
+    other = summarise(records, "b", "a").rows
+    assert [row.win_rate.estimate for row in other] == [1.0, 0.5 / 3, 1.5 / 4]
+    assert other[2].margin.estimate == -both.margin.estimate
+
+
+def test_rows_per_ruleset_and_reasons():
+    records = [game("a", "b", 0, "1", ruleset="two", reason="turn_limit"),
+               game("a", "b", 0, "2", ruleset="one"), game("a", "b", 1, "3", ruleset="one"),
+               game("a", "b", 1, "4", ruleset="one", reason="turn_limit")]
+    rows = summarise(records, "a", "b").rows
+    assert [(row.ruleset, row.seat) for row in rows] == [
+        ("one", 0), ("one", None), ("two", 0), ("two", None)]
+    assert rows[0].reasons == {"all_turns_played": 2, "turn_limit": 1}
+
+
+def test_an_agent_against_itself_has_no_row_for_both_seats():
+    rows = summarise([game("a", "a", 0, "1"), game("a", "a", 0, "2")], "a", "a").rows
+    assert [(row.seat, row.win_rate.estimate, row.margin.estimate) for row in rows] == [
+        (0, 1.0, 3.0), (1, 0.0, -3.0)]
+
+
+def test_order_of_games_changes_nothing():
+    rng = random.Random(0)
+    records = [game(*rng.choice([("a", "b"), ("b", "a")]), rng.choice([0, 1, None]), str(number))
+               for number in range(60)]
+    expected = summarise(records, "a", "b", seed=3)
+    for _ in range(5):
+        rng.shuffle(records)
+        assert summarise(records, "a", "b", seed=3) == expected
+
+
+def test_no_games_is_an_error_that_names_the_agents():
+    with pytest.raises(OptionError, match="'a' and 'c'"):
+        summarise([game("a", "b", 0, "1")], "a", "c")
+
+
+def test_round_trip_through_json():
+    record = GameRecord(("a", "b"), "storm", "storm", ("x", "y"), None, 0, (4, 4),
+                        "turn_limit", 1, {"captured": (1, 1)})
+    plain = json.loads(json.dumps(record.to_dict()))
+    assert plain["plies"] == 2
+    assert GameRecord.from_dict(plain) == record
+    assert json.loads(json.dumps(summarise([record], "a", "b").to_dict()))["rows"][0]["draws"] == 1
+
+
+@pytest.mark.parametrize("data", [{}, {"players": ["a"]}, {"players": 3}, []])
+def test_what_is_no_record_is_refused(data):
+    with pytest.raises(RunError, match="not a game record"):
+        GameRecord.from_dict(data)

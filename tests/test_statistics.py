@@ -1,0 +1,92 @@
+"""Intervals against values known from elsewhere."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from castle_env.errors import OptionError
+from experiments.statistics import (
+    Interval,
+    bootstrap_mean_interval,
+    percentile_intervals,
+    wilson_interval,
+)
+
+Z = 1.959963984540054
+
+
+@pytest.mark.parametrize(("wins", "games", "low", "high"), [
+    (0, 10, 0.0, 0.277533),
+    (8, 10, 0.490162, 0.943318),
+    (10, 10, 0.722467, 1.0),
+    (50, 100, 0.403832, 0.596168),
+    (1, 1, 0.206549, 1.0),
+])
+def test_wilson_gives_the_published_values(wins, games, low, high):
+    interval = wilson_interval(wins, games)
+    assert interval.estimate == wins / games
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize("games", [1, 7, 40, 5000])
+def test_wilson_of_whole_points_is_scipys(games):
+    for wins in {0, 1, games // 2, games}:
+        expected = stats.binomtest(wins, games).proportion_ci(method="wilson")
+        interval = wilson_interval(wins, games)
+        assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize(("points", "games"), [(0.5, 1), (10.5, 21), (3.5, 10), (99.5, 100)])
+def test_wilson_of_half_points_is_the_formula(points, games):
+    share = points / games
+    centre = (share + Z**2 / (2 * games)) / (1 + Z**2 / games)
+    half_width = (Z * math.sqrt(share * (1 - share) / games + Z**2 / (4 * games**2))
+                  / (1 + Z**2 / games))
+    interval = wilson_interval(points, games)
+    assert (interval.low, interval.high) == pytest.approx((centre - half_width,
+                                                           centre + half_width), abs=1e-12)
+
+
+@pytest.mark.parametrize(("points", "games"), [
+    (0, 0), (-0.5, 3), (3.5, 3), (0.25, 3), (1, -1), (math.nan, 3)])
+def test_wilson_refuses_points_that_cannot_be(points, games):
+    with pytest.raises(OptionError, match="points from 0 to games"):
+        wilson_interval(points, games)
+
+
+def test_bootstrap_agrees_with_the_normal_approximation():
+    values = np.random.default_rng(5).normal(3.0, 2.0, 400)
+    interval = bootstrap_mean_interval(values, np.random.default_rng(0))
+    error = Z * values.std() / 20
+    assert interval.estimate == pytest.approx(values.mean())
+    assert interval.low == pytest.approx(values.mean() - error, abs=0.03)
+    assert interval.high == pytest.approx(values.mean() + error, abs=0.03)
+
+
+def test_bootstrap_depends_on_the_seed_and_not_on_the_order():
+    values = np.random.default_rng(5).integers(-9, 10, 60)
+    first = bootstrap_mean_interval(values, np.random.default_rng(1))
+    assert bootstrap_mean_interval(values, np.random.default_rng(1)) == first
+    assert bootstrap_mean_interval(values[::-1], np.random.default_rng(1)) == first
+    assert bootstrap_mean_interval(values, np.random.default_rng(2)) != first
+
+
+def test_bootstrap_of_little_data():
+    rng = np.random.default_rng(0)
+    alone = bootstrap_mean_interval([4], rng)
+    assert alone.estimate == 4
+    assert not alone.is_known
+    assert alone.to_dict() == {"estimate": 4.0, "low": None, "high": None}
+    assert bootstrap_mean_interval([2, 2, 2], rng) == Interval(2.0, 2.0, 2.0)
+    assert bootstrap_mean_interval([0, 4], rng) == Interval(2.0, 0.0, 4.0)
+    with pytest.raises(OptionError, match="at least 1"):
+        bootstrap_mean_interval([], rng)
+
+
+def test_percentile_intervals_of_each_column():
+    resampled = np.stack([np.arange(1001.0), -np.arange(1001.0)], axis=1)
+    first, second = percentile_intervals(np.array([500.0, -400.0]), resampled)
+    assert (first.estimate, first.low, first.high) == pytest.approx((500, 25, 975))
+    assert (second.estimate, second.low, second.high) == pytest.approx((-400, -975, -25))

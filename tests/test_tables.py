@@ -1,0 +1,67 @@
+"""Tables: one description, two forms."""
+
+import io
+
+import numpy as np
+import pytest
+import rich.console
+
+from castle_env.errors import OptionError
+from experiments.ratings import cross_table, rate
+from experiments.records import GameRecord, summarise
+from experiments.statistics import Interval
+from experiments.tables import (
+    Table,
+    cross_table_table,
+    percent,
+    ratings_table,
+    signed,
+    summary_table,
+    to_markdown,
+    to_rich,
+)
+
+RECORDS = [GameRecord(("a", "b"), "storm", "storm", (move,), winner, margin, (4, 3), "turn_limit")
+           for move, winner, margin in (("x", 0, 1), ("y", None, 0), ("z", 0, 2))]
+
+
+def shown(table):
+    """What the terminal would show."""
+    console = rich.console.Console(file=io.StringIO(), width=200, color_system=None)
+    console.print(to_rich(table))
+    return console.file.getvalue()
+
+
+def test_markdown():
+    table = Table("results", ("player", "points"), (("a|b", "3"), ("c\nd", "12.5")),
+                  frozenset({1}))
+    assert to_markdown(table) == ("| player | points |\n| :-- | --: |\n| a\\|b | 3 |\n"
+                                  "| c d | 12.5 |\n")
+
+
+def test_rich_shows_text_and_no_markup():
+    text = shown(Table("[b]title", ("player",), (("[red]a[/red]",),)))
+    assert "[b]title" in text
+    assert "[red]a[/red]" in text
+
+
+def test_row_of_another_length_is_refused():
+    with pytest.raises(OptionError, match="has 1 cells; allowed: 2"):
+        Table("t", ("a", "b"), (("x",),))
+
+
+def test_intervals_as_text():
+    assert percent(Interval(0.625, 0.581, 0.667)) == "62.5% [58.1, 66.7]"
+    assert signed(Interval(1.25, -0.5, 3)) == "+1.25 [-0.50, +3.00]"
+    assert signed(Interval(2, float("nan"), float("nan"))) == "+2.00"
+
+
+def test_tables_of_results():
+    summary = to_markdown(summary_table(summarise(RECORDS, "a", "b").rows, "results"))
+    assert "| storm | a | b | both | 3 | 3 | 2 / 1 / 0 | 83.3% [" in summary
+    assert "turn_limit 3 |" in summary
+    table = cross_table(RECORDS)
+    assert to_markdown(cross_table_table(table, "cross")).endswith(
+        "| a | – | 2.5 of 3 |\n| b | 0.5 of 3 | – |\n")
+    ratings = to_markdown(ratings_table(rate(table, np.random.default_rng(0)), "ratings"))
+    assert ratings.splitlines()[2].startswith("| 1 | a | +")
