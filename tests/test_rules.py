@@ -70,10 +70,11 @@ def check_end(game: Game, reference: ReferenceGame, position: Position, state: S
 
 
 def check_illegal(game: Game, position: Position, choice: int) -> None:
-    illegal = np.flatnonzero(game.legal_action_mask(position) == 0)
-    action = int(illegal[choice % len(illegal)])
-    with pytest.raises(IllegalActionError):
-        game.apply(position, action)
+    """Passing, if illegal, and one other illegal action are refused."""
+    illegal = np.flatnonzero(game.legal_action_mask(position) == 0).tolist()
+    for action in {illegal[choice % len(illegal)], 24}.intersection(illegal):
+        with pytest.raises(IllegalActionError):
+            game.apply(position, action)
 
 
 @some
