@@ -1,0 +1,218 @@
+"""What `castle bench` measures: a table of named measurements, a line for each."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, TypeAlias
+
+import gymnasium
+import numpy as np
+
+from castle_env import Game, castle_v0, load_ruleset
+from castle_env.batch import random_playouts
+
+# One counted run: of at least so many seconds, where more work makes it longer; gives its value.
+Run: TypeAlias = Callable[[float], float]
+
+# Games at once where they are played in batches, and the steps taken between looks at the clock.
+GAMES: Final = 1024
+STEPS: Final = 100
+
+WARM_UP_SECONDS: Final = 0.1
+
+# Programs for a process of their own; each prints seconds.
+IMPORT: Final = """
+import time
+start = time.perf_counter()
+import castle_env
+print(time.perf_counter() - start)
+"""
+FIRST_STEP: Final = """
+import time
+import gymnasium
+import castle_env
+start = time.perf_counter()
+env = gymnasium.make("castle_env/Storm-v0")
+_, info = env.reset(seed=0)
+env.step(info["action_mask"].argmax())
+print(time.perf_counter() - start)
+"""
+ONE_THREAD: Final = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One row: `prepare` opens a context with all made ready and warm, in which runs are taken."""
+
+    unit: str
+    prepare: Callable[[], AbstractContextManager[Run]]
+    threads: int = 1
+
+
+def rate(block: Callable[[], int]) -> Run:
+    """Runs that repeat `block`, which tells how many things it did; their value is things/s.
+
+    It has been called before this returns, so that what it needs is compiled.
+    """
+    def run(seconds: float) -> float:
+        done, passed, start = 0, 0.0, time.perf_counter()
+        while not done or passed < seconds:
+            done += block()
+            passed = time.perf_counter() - start
+        return done / passed
+
+    block()
+    run(WARM_UP_SECONDS)
+    return run
+
+
+@contextmanager
+def core_play(preset: str) -> Iterator[Run]:
+    """Random games from the start in the compiled core, a batch in one call."""
+    game = Game(load_ruleset(preset))
+    states = game.initial_states(GAMES)
+    ends = np.empty_like(states)
+    rng = np.random.default_rng(0)
+
+    def play_games() -> int:
+        seeds = rng.integers(np.iinfo(np.int64).max, size=GAMES)
+        return random_playouts(game.table, states, seeds, ends)
+
+    yield rate(play_games)
+
+
+@contextmanager
+def game_play(preset: str) -> Iterator[Run]:
+    """Random games through `Game`, one position at a time: legal actions, then one applied."""
+    game = Game(load_ruleset(preset))
+    rng = np.random.default_rng(0)
+
+    def play_game() -> int:
+        state = game.initial_state()
+        while not game.is_terminal(state):
+            legal = game.legal_actions(state)
+            state = game.apply(state, legal[int(rng.random() * len(legal))])
+        return state.ply
+
+    yield rate(play_game)
+
+
+@contextmanager
+def vector_play(env_id: str) -> Iterator[Run]:
+    """Random self-play in the batched environment: observations, masks, rewards, autoreset."""
+    env = gymnasium.make_vec(env_id, num_envs=GAMES, opponent=None)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    ended = np.zeros(GAMES, dtype=np.bool_)
+
+    def take_steps() -> int:
+        nonlocal ended
+        plies = 0
+        for _ in range(STEPS):
+            # The step after a game's end starts the next one and plays no ply.
+            plies += GAMES - int(np.count_nonzero(ended))
+            _, _, ended, _, _ = env.step(env.action_space.sample())
+        return plies
+
+    with closing(env):
+        yield rate(take_steps)
+
+
+@contextmanager
+def gym_play(env_id: str) -> Iterator[Run]:
+    """A random learner against the random agent, in the wrappers that `gymnasium.make` puts on."""
+    env = gymnasium.make(env_id, opponent="random")
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+
+    def play_game() -> int:
+        _, info = env.reset()
+        steps, over = 0, False
+        while not over:
+            legal = info["action_mask"].nonzero()[0]
+            _, _, over, _, info = env.step(legal[int(rng.random() * len(legal))])
+            steps += 1
+        return steps
+
+    with closing(env):
+        yield rate(play_game)
+
+
+@contextmanager
+def aec_play(mode: str) -> Iterator[Run]:
+    """Random games in PettingZoo's turn-by-turn loop; each player's last, empty step is no ply."""
+    env = castle_v0.env(mode=mode)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+
+    def play_game() -> int:
+        env.reset()
+        plies = 0
+        for _ in env.agent_iter():
+            observation, _, over, _, _ = env.last()
+            if over:
+                env.step(None)
+                continue
+            legal = observation["action_mask"].nonzero()[0]
+            env.step(legal[int(rng.random() * len(legal))])
+            plies += 1
+        return plies
+
+    with closing(env):
+        yield rate(play_game)
+
+
+@contextmanager
+def package_import() -> Iterator[Run]:
+    """`import castle_env` in a new process, with its byte code compiled."""
+    def run(_: float) -> float:
+        return _seconds_of(IMPORT)
+
+    run(0)
+    yield run
+
+
+@contextmanager
+def first_step(warm: bool) -> Iterator[Run]:
+    """From `gymnasium.make` to the end of the first step, in a new process.
+
+    With an empty cache of compiled code, or a `warm` one that has been filled by the same program.
+    """
+    with TemporaryDirectory(prefix="castle-bench-") as folder:
+        empty = (Path(folder) / str(number) for number in range(sys.maxsize))
+
+        def run(_: float) -> float:
+            return _seconds_of(FIRST_STEP, NUMBA_CACHE_DIR=folder if warm else str(next(empty)))
+
+        if warm:
+            run(0)
+        yield run
+
+
+def _seconds_of(program: str, **environment: str) -> float:
+    """The number that a Python program prints in a process of its own, with one thread."""
+    done = subprocess.run([sys.executable, "-P", "-c", program], check=True, text=True,
+                          stdout=subprocess.PIPE, env=os.environ | ONE_THREAD | environment)
+    return float(done.stdout)
+
+
+MEASUREMENTS: Final = {
+    "core.random_play.storm": Measurement("plies/s", partial(core_play, "storm")),
+    "core.random_play.sudden_death": Measurement("plies/s", partial(core_play, "sudden-death")),
+    "game.storm": Measurement("plies/s", partial(game_play, "storm")),
+    "vector.storm": Measurement("plies/s", partial(vector_play, "castle_env/Storm-v0")),
+    "vector.sudden_death":
+        Measurement("plies/s", partial(vector_play, "castle_env/SuddenDeath-v0")),
+    "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v0")),
+    "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
+    "import.castle_env": Measurement("s", package_import),
+    "first_step.cold": Measurement("s", partial(first_step, warm=False)),
+    "first_step.warm": Measurement("s", partial(first_step, warm=True)),
+}

@@ -1,0 +1,175 @@
+"""`castle bench`: what it takes and writes; how fast anything is has no test."""
+
+import json
+import os
+import re
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from agents.runs import RunError
+from castle_env.errors import OptionError
+from experiments import bench, measurements, peers
+from experiments.bench import Bench, run
+from experiments.measurements import MEASUREMENTS, Measurement
+from experiments.peers import COMPARISONS, PEERS
+
+
+def constant(*values):
+    """A measurement whose runs have these values."""
+    @contextmanager
+    def prepare():
+        left = iter(values)
+        yield lambda seconds: next(left)
+
+    return Measurement("plies/s", prepare)
+
+
+@pytest.fixture
+def untouchable(monkeypatch):
+    """Fails the test if anything is measured."""
+    @contextmanager
+    def prepare():
+        raise AssertionError("measured")
+        yield
+
+    for name in MEASUREMENTS:
+        monkeypatch.setitem(MEASUREMENTS, name, Measurement("s", prepare))
+
+
+def test_json_has_rows_versions_and_machine(tmp_path, capsys):
+    path = tmp_path / "bench.json"
+    run(Bench(json=path, only=("core", "gym.storm"), runs=2, seconds=0))
+    result = json.loads(path.read_text())
+    assert set(result) == {"rows", "environment"}
+    assert [row["name"] for row in result["rows"]] == [
+        "core.random_play.storm", "core.random_play.sudden_death", "gym.storm"]
+    for row in result["rows"]:
+        assert list(row) == ["name", "unit", "median", "runs", "threads"]
+        assert len(row["runs"]) == 2
+        assert min(row["runs"]) > 0
+        assert row["median"] == pytest.approx(sum(row["runs"]) / 2)
+        assert row["threads"] == 1
+    assert {"python", "packages", "machine"} <= set(result["environment"])
+    assert "pinned_to_core" not in result["environment"]["machine"]
+    assert "core.random_play.sudden_death" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [name for name in MEASUREMENTS if "first_step" not in name])
+def test_each_row_gives_a_number(name):
+    row = bench.measure(name, MEASUREMENTS[name], runs=1, seconds=0)
+    assert row.runs == (row.median,)
+    assert row.median > 0
+
+
+def test_first_step_starts_with_an_empty_or_a_filled_cache(monkeypatch):
+    monkeypatch.setattr(measurements, "FIRST_STEP", """
+import os
+from pathlib import Path
+cache = Path(os.environ["NUMBA_CACHE_DIR"])
+print(len(list(cache.iterdir())) if cache.exists() else 0)
+cache.mkdir(exist_ok=True)
+(cache / "code").touch()
+""")
+    rows = {name: bench.measure(name, MEASUREMENTS[name], runs=2, seconds=0).runs
+            for name in ("first_step.cold", "first_step.warm")}
+    assert rows == {"first_step.cold": (0, 0), "first_step.warm": (1, 1)}
+
+
+def test_what_rows_are_called():
+    assert list(bench.choose(())) == list(MEASUREMENTS)
+    assert list(bench.choose(("vector.storm", "first_step", "vector.storm"))) == [
+        "vector.storm", "first_step.cold", "first_step.warm"]
+
+
+@pytest.mark.parametrize("name", ["speed", "cor", "core.", "", "gym.storm.x", "pgx"])
+def test_unknown_row(name, untouchable):
+    with pytest.raises(OptionError, match=rf"no row '{re.escape(name)}'; allowed: core\.random_"):
+        run(Bench(only=("gym.storm", name)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runs": 0}, "runs is 0; allowed"),
+        ({"seconds": -1.0}, r"seconds is -1\.0; allowed"),
+        ({"seconds": float("nan")}, "seconds is nan; allowed"),
+        ({"seconds": float("inf")}, "seconds is inf; allowed"),
+    ],
+)
+def test_numbers_with_which_nothing_can_be_measured(options, message, untouchable):
+    with pytest.raises(OptionError, match=message):
+        run(Bench(**options))
+
+
+def test_file_that_cannot_be_written_is_told_before_measuring(tmp_path, untouchable):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "missing" / "x.json", tmp_path / "file" / "x.json"):
+        with pytest.raises(RunError, match=f"cannot write '{re.escape(str(path))}'"):
+            run(Bench(json=path))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_interrupted_rows_are_shown_and_the_old_file_stays(tmp_path, monkeypatch, capsys):
+    @contextmanager
+    def interrupted():
+        raise KeyboardInterrupt
+        yield
+
+    path = tmp_path / "bench.json"
+    path.write_text("old")
+    monkeypatch.setitem(MEASUREMENTS, "gym.storm", constant(7))
+    monkeypatch.setitem(MEASUREMENTS, "aec.storm", Measurement("plies/s", interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        run(Bench(json=path, only=("gym", "aec"), runs=1))
+    assert "gym.storm" in capsys.readouterr().out
+    assert path.read_text() == "old"
+
+
+def test_missing_peers_are_lines_and_no_failure(tmp_path, monkeypatch, capsys):
+    for module in ("jax", "pgx", "pyspiel"):
+        monkeypatch.setitem(sys.modules, module, None)
+    path = tmp_path / "bench.json"
+    run(Bench(json=path, peers=True, only=("game", "vector.storm"), runs=1, seconds=0))
+    output = " ".join(capsys.readouterr().out.split())
+    assert output.count("pgx is left out") == output.count("open_spiel is left out") == 1
+    assert "pip install pgx jax" in output
+    assert "pip install open_spiel" in output
+    result = json.loads(path.read_text())
+    assert [row["name"] for row in result["rows"]] == ["game.storm", "vector.storm"]
+    assert result["ratios"] == []
+
+
+def test_ratios_of_medians(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "bench.json"
+    monkeypatch.setitem(MEASUREMENTS, "gym.storm", constant(1, 60, 20))
+    for name, value in zip(COMPARISONS["gym.storm"], (40, 5), strict=True):
+        monkeypatch.setitem(PEERS, name, constant(value, value, value))
+    run(Bench(json=path, peers=True, only=("gym",), runs=3))
+    result = json.loads(path.read_text())
+    assert result["ratios"] == [
+        {"ours": "gym.storm", "theirs": theirs, "ratio": ratio}
+        for theirs, ratio in zip(COMPARISONS["gym.storm"], (0.5, 4), strict=True)]
+    assert len(result["rows"]) == 3
+    assert "0.50" in capsys.readouterr().out
+
+
+def test_comparisons_name_rows_that_exist():
+    assert set(COMPARISONS) <= set(MEASUREMENTS)
+    assert {theirs for others in COMPARISONS.values() for theirs in others} == set(PEERS)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system pins no process")
+def test_one_core_for_a_while():
+    before = os.sched_getaffinity(0)
+    with peers.one_core() as core:
+        assert os.sched_getaffinity(0) == {core}
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_peers_that_are_installed_give_a_number(name):
+    for module in ("jax", "pgx") if name.startswith("pgx") else ("pyspiel",):
+        pytest.importorskip(module)
+    assert bench.measure(name, PEERS[name], runs=1, seconds=0).median > 0
