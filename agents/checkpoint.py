@@ -8,7 +8,7 @@ SHA-256 of the tensors. The card is written last: a checkpoint exists when its c
 import hashlib
 import io
 import json
-import pickle
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,9 @@ from castle_env.observation import PLANES
 
 # Changes whenever weights of an older version would read the observation or the actions wrongly.
 ENCODING: Final = f"planes-{PLANES}-v0"
+
+# What every card has, beside its encoding.
+CARD_KEYS: Final = {"ruleset": dict, "ruleset_digest": str, "sha256": str, "config": dict}
 
 
 class CheckpointError(CastleError):
@@ -41,18 +44,29 @@ class Checkpoint:
     card: dict[str, Any]
 
     @property
-    def hidden(self) -> tuple[int, ...]:
-        """Widths of the network's hidden layers."""
-        return tuple(self.card["config"]["hidden"])
+    def channels(self) -> tuple[int, ...]:
+        """Channels of the network's line-mixing layers."""
+        return tuple(self.card["config"]["channels"])
+
+    @property
+    def features(self) -> int:
+        """Width of the network's dense layer."""
+        return int(self.card["config"]["features"])
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Any], game: Game, card: dict[str, Any]) -> None:
-    """Write tensors and card; a reader sees both or, until the card is there, neither."""
+    """Write tensors and card; a reader sees both or, until the card is there, neither.
+
+    An old checkpoint of the same path is replaced. Raises `RunError` where the disk cannot be
+    written.
+    """
     buffer = io.BytesIO()
     torch.save(tensors, buffer)
     data = buffer.getvalue()
+    card_path = path.with_suffix(".json")
+    card_path.unlink(missing_ok=True)
     write_bytes_atomic(path, data)
-    write_json_atomic(path.with_suffix(".json"), {
+    write_json_atomic(card_path, {
         "encoding": ENCODING,
         "ruleset": game.rules.to_dict(),
         "ruleset_digest": game.rules.digest,
@@ -80,14 +94,14 @@ def load_checkpoint(
     game is given, of another ruleset.
     """
     path = Path(source)
-    path = newest_checkpoint(path) if path.is_dir() else path
+    path = newest_checkpoint(path) if os.path.isdir(path) else path
     card = _read_card(path)
     if card.get("encoding") != ENCODING:
         raise CheckpointError(f"checkpoint {str(path)!r} has encoding {card.get('encoding')!r}; "
                               f"allowed: {ENCODING!r}")
     if game is not None and card["ruleset_digest"] != game.rules.digest:
         raise CheckpointError(
-            f"checkpoint {str(path)!r} was trained on ruleset {card['ruleset']['name']!r} "
+            f"checkpoint {str(path)!r} was trained on ruleset {card['ruleset'].get('name')!r} "
             f"({card['ruleset_digest']}); allowed here: {game.rules.name!r} ({game.rules.digest})")
     return Checkpoint(path, _read_tensors(path, card["sha256"], device), card)
 
@@ -96,15 +110,15 @@ def _read_card(path: Path) -> dict[str, Any]:
     file = path.with_suffix(".json")
     try:
         card = json.loads(file.read_text(encoding="utf-8"))
-        missing = {"ruleset", "ruleset_digest", "sha256", "config"} - set(card)
+        wrong = [key for key, kind in CARD_KEYS.items() if not isinstance(card.get(key), kind)]
     except OSError as error:
         raise CheckpointError(f"no checkpoint {str(path)!r}: its card {str(file)!r} cannot be "
                               f"read: {error.strerror or error}") from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"card {str(file)!r} is damaged or no card: {error}") from error
-    if missing:
+    if wrong:
         raise CheckpointError(f"card {str(file)!r} is no card of a checkpoint; it lacks "
-                              f"{', '.join(sorted(missing))}")
+                              f"{', '.join(wrong)}")
     return dict(card)
 
 
@@ -118,7 +132,11 @@ def _read_tensors(path: Path, sha256: str, device: str | torch.device) -> dict[s
         raise CheckpointError(f"checkpoint {str(path)!r} is damaged: its SHA-256 is not the one "
                               "that its card gives")
     try:
-        return dict(torch.load(io.BytesIO(data), map_location=device, weights_only=True))
-    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, TypeError) as error:
+        tensors = torch.load(io.BytesIO(data), map_location=device, weights_only=True)
+    except Exception as error:  # bytes that it did not write can make `torch.load` raise anything
         raise CheckpointError(f"checkpoint {str(path)!r} is no file of tensors and plain "
                               "values") from error
+    if not isinstance(tensors, dict):
+        raise CheckpointError(f"checkpoint {str(path)!r} holds a {type(tensors).__name__}; "
+                              "allowed: a dict of tensors and plain values")
+    return tensors

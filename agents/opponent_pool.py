@@ -1,9 +1,11 @@
 """The opponents of self-play: baselines, the learner itself and snapshots of its past.
 
 Opponents are drawn by prioritised fictitious self-play: one against whom the learner has the
-average result p (win 1, draw 1/2) is drawn with a weight of (1 - p)^2, so that hard opponents come
-up more often (the "hard" weighting of Vinyals et al., "Grandmaster level in StarCraft II using
-multi-agent reinforcement learning", Nature 575, 2019, methods, with exponent 2).
+average result p (win 1, draw 1/2) is drawn with a weight of p (1 - p), so that opponents about as
+strong as the learner come up most often (the "var" weighting of Vinyals et al., "Grandmaster level
+in StarCraft II using multi-agent reinforcement learning", Nature 575, 2019, methods). Their "hard"
+weighting (1 - p)^2 gives most games to opponents that a beginner never beats and so learns
+nothing from.
 """
 
 from dataclasses import dataclass
@@ -66,10 +68,15 @@ class OpponentPool:
         """The opponents that new games are played against."""
         return [self.members[number] for number in self._active]
 
+    def past_selves(self) -> dict[int, Agent]:
+        """Snapshots by number, those among them that only unfinished games still need."""
+        return {number: member.agent for number, member in self.members.items()
+                if number >= self._fixed}
+
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Probability of each active opponent to be drawn, shape (active,)."""
         averages = np.array([member.average for member in self.active()])
-        weights = np.maximum((1.0 - averages) ** 2, LEAST_WEIGHT)
+        weights = np.maximum(averages * (1.0 - averages), LEAST_WEIGHT)
         probabilities: npt.NDArray[np.float64] = weights / weights.sum()
         return probabilities
 

@@ -7,26 +7,14 @@ import numpy.typing as npt
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-from agents.checkpoint import load_checkpoint
+from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from agents.network import build_policy, policy_logits
 from castle_env.agent import Agent
 from castle_env.errors import AgentError
 from castle_env.game import Game
-from castle_env.options import observation_space
 from castle_env.position import PositionArray
-from castle_env.spaces import LegalDiscrete
 
 SAMPLE: Final = "sample"
-
-
-def build_policy(
-    game: Game, hidden: tuple[int, ...], device: str | torch.device
-) -> MaskableActorCriticPolicy:
-    """The network of a PPO agent with fresh weights: separate MLPs for policy and value."""
-    policy = MaskableActorCriticPolicy(
-        observation_space(), LegalDiscrete(game.num_actions), lambda _: 0.0,
-        net_arch=list(hidden), activation_fn=torch.nn.ReLU,
-    )
-    return policy.to(device)
 
 
 class PPOAgent:
@@ -58,8 +46,7 @@ class PPOAgent:
     def _logits(self, observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         policy = self.policy
         with torch.inference_mode():
-            inputs = torch.as_tensor(observations, device=policy.device).flatten(1)
-            logits = policy.action_net(policy.mlp_extractor.forward_actor(inputs))
+            logits = policy_logits(policy, torch.as_tensor(observations, device=policy.device))
             array: npt.NDArray[np.float32] = logits.cpu().numpy()
         return array
 
@@ -75,8 +62,17 @@ def make(arguments: str, game: Game) -> Agent:
     source = path if sample else arguments
     if not source:
         raise AgentError(f"agent {'ppo:' + arguments!r}; allowed: ppo:PATH or ppo:PATH:{SAMPLE}")
-    checkpoint = load_checkpoint(source, game)
-    policy = build_policy(game, checkpoint.hidden, "cpu")
-    policy.load_state_dict(checkpoint.tensors["policy"])
-    policy.eval()
+    policy = load_policy(load_checkpoint(source, game), game)
     return PPOAgent(f"ppo:{arguments}", game, policy, sample)
+
+
+def load_policy(checkpoint: Checkpoint, game: Game) -> MaskableActorCriticPolicy:
+    """The network of a checkpoint; `CheckpointError` if it is not the one its card describes."""
+    try:
+        policy = build_policy(game, checkpoint.channels, checkpoint.features, "cpu")
+        policy.load_state_dict(checkpoint.tensors["policy"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not hold the network that "
+                              "its card describes") from error
+    policy.eval()
+    return policy

@@ -32,7 +32,7 @@ class SB3VecEnv(VecEnv):
         self._started = time.monotonic()
 
     def reset(self) -> npt.NDArray[np.float32]:
-        """Start new games everywhere; shape (n, 14, 6, 6)."""
+        """Start new games everywhere; shape (n, 18, 6, 6)."""
         self.lengths[:] = 0
         observations, _ = self.env.reset(seed=self._seeds[0])
         self._reset_seeds()

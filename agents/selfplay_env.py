@@ -6,8 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from agents.openings import check_opening_plies
 from agents.opponent_pool import OpponentPool
 from castle_env.options import Reward, RulesetSource
+from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv, Indices
 
 
@@ -15,20 +17,38 @@ class SelfPlayVectorEnv(CastleVectorEnv):
     """`CastleVectorEnv` in which each game has an opponent of its own from a pool.
 
     A new game draws its opponent and the learner's seat (each half of the time); finished games
-    are reported to the pool. At each step every opponent is called once, for all its games.
+    are reported to the pool. At each step every opponent is called once, for all its games. Games
+    start after 0 to `opening_plies` random plies, so that the learner sees more than the positions
+    which its own openings lead to.
     """
 
     def __init__(
-        self, num_envs: int, ruleset: RulesetSource, pool: OpponentPool, reward: Reward
+        self,
+        num_envs: int,
+        ruleset: RulesetSource,
+        pool: OpponentPool,
+        reward: Reward,
+        opening_plies: int = 0,
     ) -> None:
         super().__init__(num_envs, ruleset, opponent=pool.active()[0].agent, seat="random",
                          reward=reward, autoreset_mode=AutoresetMode.SAME_STEP)
+        check_opening_plies(self.game, opening_plies)
         self.pool = pool
+        self.opening_plies = opening_plies
         self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
 
     def _start(self, indices: Indices) -> None:
         self.opponents[indices] = self.pool.sample(len(indices), self.np_random)
         super()._start(indices)
+
+    def _first_states(self, count: int) -> PositionArray:
+        states = self.game.initial_states(count)
+        plies = self.np_random.integers(self.opening_plies + 1, size=count)
+        for ply in range(self.opening_plies):
+            chosen = plies > ply
+            actions = self.game.random_actions(states[chosen], self.np_random)
+            states[chosen] = self.game.apply_actions(states[chosen], actions)
+        return states
 
     def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
         actions = np.empty(len(indices), dtype=np.int64)

@@ -1,9 +1,12 @@
 """What a self-play training run is made of."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Literal
 
 from castle_env.errors import OptionError
+
+# The greatest seed of NumPy's global generator, from which SB3 draws minibatches.
+MOST_SEED: Final = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -14,28 +17,32 @@ class TrainConfig:
     """Learner steps in all."""
     seed: int = 0
     """Seed of network, games and minibatches."""
-    reward: Literal["outcome", "margin"] = "outcome"
+    reward: Literal["outcome", "margin"] = "margin"
     """+1, 0, -1 at the end of a game, or the VP margin / (2 x factions per player)."""
     num_envs: int = 512
     """Games played at once."""
+    opening_plies: int = 4
+    """Games start after 0 to this many random plies."""
     n_steps: int = 16
     """Learner steps in each game between two updates."""
-    batch_size: int = 2048
+    batch_size: int = 1024
     """Decisions in one minibatch."""
-    n_epochs: int = 3
+    n_epochs: int = 4
     """Passes over the decisions of a rollout in one update."""
-    learning_rate: float = 5e-4
+    learning_rate: float = 7e-4
     """Step size of Adam."""
     gamma: float = 1.0
     """Discount; games are short and only their end counts."""
     gae_lambda: float = 0.95
     """Trade-off of bias and variance in the advantages."""
-    ent_coef: float = 0.01
+    ent_coef: float = 0.003
     """Weight of the entropy over legal actions."""
     clip_range: float = 0.2
     """Greatest change of a probability ratio that is rewarded."""
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers of policy and value network."""
+    channels: tuple[int, ...] = (32,)
+    """Channels of each line-mixing layer of the network."""
+    features: int = 256
+    """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
     """Agents that are in the opponent pool from start to end."""
     pool_size: int = 6
@@ -50,14 +57,26 @@ class TrainConfig:
     """PyTorch device; "auto" takes a GPU where there is one."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "num_envs", "n_steps", "batch_size", "n_epochs", "pool_size",
-                     "snapshot_every", "evaluate_every", "checkpoint_every"):
+        for name in ("steps", "num_envs", "n_steps", "batch_size", "n_epochs", "features",
+                     "pool_size", "snapshot_every", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 1 on")
-        if not self.hidden or min(self.hidden) < 1:
-            raise OptionError(f"hidden is {self.hidden}; allowed: one or more widths from 1 on")
-        if not self.learning_rate > 0:
-            raise OptionError(f"learning_rate is {self.learning_rate}; allowed: a number above 0")
+        if not self.channels or min(self.channels) < 1:
+            raise OptionError(f"channels is {self.channels}; allowed: one or more widths from 1 on")
+        if not 0 <= self.seed <= MOST_SEED:
+            raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MOST_SEED}")
+        for name in ("learning_rate", "clip_range"):
+            if not 0 < getattr(self, name) <= 1:
+                raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number above 0, "
+                                  "up to 1")
+        for name in ("gamma", "gae_lambda", "ent_coef"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number from 0 to 1")
+        # The advantages of a minibatch are divided by their spread, which a single one has not.
+        rollout = self.num_envs * self.n_steps
+        if self.batch_size == 1 or rollout % self.batch_size == 1:
+            raise OptionError(f"batch_size is {self.batch_size}; allowed: an integer from 2 on "
+                              f"that does not leave 1 of num_envs x n_steps = {rollout} over")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a card."""
@@ -65,7 +84,11 @@ class TrainConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainConfig":
-        """The config that `to_dict` gave, also after JSON."""
+        """The config that `to_dict` gave, also after JSON; `OptionError` for unknown names."""
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise OptionError(f"unknown training option {name!r}; allowed: {', '.join(known)}")
         typed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
                                  for name, value in values.items()}
         return cls(**typed)

@@ -5,13 +5,17 @@ from typing import Any, Final
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.utils import get_device
 
+from agents.network import build_policy, policy_arguments
 from agents.opponent_pool import OpponentPool
-from agents.ppo import PPOAgent, build_policy
+from agents.ppo import PPOAgent
 from agents.sb3_env import SB3VecEnv
 from agents.selfplay_env import SelfPlayVectorEnv
 from agents.train_config import TrainConfig
 from castle_env.agent import make_agent
+from castle_env.errors import OptionError
 from castle_env.game import Game
 
 Weights = dict[str, torch.Tensor]
@@ -27,19 +31,23 @@ class Trainer:
     def __init__(self, game: Game, config: TrainConfig) -> None:
         self.game: Final = game
         self.config: Final = config
-        current_self = PPOAgent("self", game, build_policy(game, config.hidden, "cpu"), sample=True)
+        current_self = PPOAgent("self", game, self._build_policy("cpu"), sample=True)
         fixed = [current_self, *(make_agent(name, game) for name in config.baselines)]
         self.pool: Final = OpponentPool(fixed, config.pool_size)
-        self.env: Final = SelfPlayVectorEnv(config.num_envs, game.rules, self.pool, config.reward)
+        self.env: Final = SelfPlayVectorEnv(config.num_envs, game.rules, self.pool, config.reward,
+                                            config.opening_plies)
         self.vec_env: Final = SB3VecEnv(self.env)
         self.model: Final = MaskablePPO(
             "MlpPolicy", self.vec_env, seed=config.seed, device=config.device,
             n_steps=config.n_steps, batch_size=config.batch_size, n_epochs=config.n_epochs,
             learning_rate=config.learning_rate, gamma=config.gamma, gae_lambda=config.gae_lambda,
             ent_coef=config.ent_coef, clip_range=config.clip_range,
-            policy_kwargs={"net_arch": list(config.hidden), "activation_fn": torch.nn.ReLU},
+            policy_kwargs=policy_arguments(config.channels, config.features),
         )
         current_self.policy = self.model.policy
+
+    def _build_policy(self, device: str | torch.device) -> MaskableActorCriticPolicy:
+        return build_policy(self.game, self.config.channels, self.config.features, device)
 
     @property
     def steps(self) -> int:
@@ -56,18 +64,16 @@ class Trainer:
         self.pool.add_snapshot(agent, self.env.opponents)
 
     def _past_self(self, name: str, weights: Weights) -> PPOAgent:
-        policy = build_policy(self.game, self.config.hidden, self.model.device)
+        policy = self._build_policy(self.model.device)
         policy.load_state_dict(weights)
         policy.eval()
         return PPOAgent(name, self.game, policy, sample=True)
 
     def get_state(self) -> dict[str, Any]:
         """The run between two rollouts: tensors and plain values only."""
-        snapshots = {
-            number: member.agent.policy.state_dict()
-            for number, member in self.pool.members.items()
-            if isinstance(member.agent, PPOAgent) and member.agent.policy is not self.model.policy
-        }
+        snapshots = {number: agent.policy.state_dict()
+                     for number, agent in self.pool.past_selves().items()
+                     if isinstance(agent, PPOAgent)}
         return {
             "policy": self.model.policy.state_dict(),
             "optimizer": self.model.policy.optimizer.state_dict(),
@@ -101,6 +107,16 @@ class Trainer:
         model.num_timesteps = state["steps"]
         model._n_updates = state["updates"]
         _set_rng_state(state["rng"])
+
+
+def check_device(device: str) -> None:
+    """Raise `OptionError` for a device that PyTorch cannot use; SB3 takes the CPU for lack of CUDA.
+    """
+    try:
+        torch.zeros(1, device=get_device(device)).item()
+    except (RuntimeError, AssertionError) as error:
+        raise OptionError(f"device is {device!r}; allowed: auto or a PyTorch device that is here, "
+                          "such as cpu or cuda:0") from error
 
 
 def _get_rng_state() -> dict[str, Any]:

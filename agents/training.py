@@ -40,9 +40,10 @@ class Progress:
 
 
 class Schedule(BaseCallback):
-    """Does what is due between two rollouts, and stops the run when asked to.
+    """Does what is due between two rollouts, and stops the run there when asked to.
 
-    `evaluations` is the history of the run: a list of {"steps", "rows"}.
+    `evaluations` is the history of the run: a list of {"steps", "rows"}. `steps` are those at the
+    newest pause between two rollouts.
     """
 
     def __init__(
@@ -55,40 +56,44 @@ class Schedule(BaseCallback):
     ) -> None:
         super().__init__()
         self.stop_asked = False
+        self.steps = trainer.steps
         self.evaluations = evaluations
         self._trainer: Final = trainer
         self._folder: Final = folder
         self._evaluate: Final = evaluate
         self._show: Final = show
+        self._stopping = False
         self._last = trainer.steps if evaluations else -1
         self._first = trainer.steps
-        self._saved = trainer.steps
         self._started = monotonic()
 
     def _on_rollout_start(self) -> None:
+        self._stopping = self.stop_asked
         self._between_rollouts()
 
     def _on_step(self) -> bool:
-        return not self.stop_asked
+        return not self._stopping
 
     def _on_training_end(self) -> None:
-        if not self.stop_asked:
+        if not self._stopping:
             self._between_rollouts(end=True)
 
     def _between_rollouts(self, end: bool = False) -> None:
         config = self._trainer.config
-        if self._due(config.snapshot_every) and self._trainer.steps:
+        self.steps = self._trainer.steps
+        if self._due(config.snapshot_every) and self.steps:
             self._trainer.add_snapshot()
-        if self._due(config.evaluate_every) or (end and self._last < self._trainer.steps):
+        if self._due(config.evaluate_every) or (end and self._last < self.steps):
             self._run_evaluation()
-        if (self._due(config.checkpoint_every) and self._trainer.steps) or end or self.stop_asked:
+        if self._due(config.checkpoint_every) or (
+                (end or self._stopping) and self._last < self.steps):
             self._save()
-        self._last = self._trainer.steps
+        self._last = self.steps
         self._log_pool()
         self._show(self._progress())
 
     def _due(self, every: int) -> bool:
-        return self._trainer.steps // every > self._last // every
+        return self.steps // every > self._last // every
 
     def _run_evaluation(self) -> None:
         rows = self._evaluate(self._trainer.current_agent(), self._trainer.steps)
@@ -106,8 +111,6 @@ class Schedule(BaseCallback):
     def _save(self) -> None:
         trainer = self._trainer
         path = self._folder / "checkpoints" / f"step-{trainer.steps:010d}.pt"
-        if trainer.steps == self._saved and path.exists():
-            return
         save_checkpoint(path, trainer.get_state(), trainer.game, {
             "steps": trainer.steps,
             "config": trainer.config.to_dict(),
@@ -115,7 +118,6 @@ class Schedule(BaseCallback):
             "environment": environment_info(),
             "results": {"evaluations": self.evaluations, "pool": trainer.pool.table()},
         })
-        self._saved = trainer.steps
 
     def _progress(self) -> Progress:
         seconds = max(monotonic() - self._started, 1e-9)
@@ -136,28 +138,35 @@ def train(
 
     Returns the steps reached, fewer when the run was stopped, and the history of evaluations: a
     list of {"steps", "rows"}. `checkpoint` is one of the same folder to go on from. Ctrl-C ends
-    the run after the rollout that is going on, with a checkpoint. Writes `checkpoints/` and
-    `tensorboard/`.
+    the run after the update that comes next, with a checkpoint; a second one at once, without.
+    Writes `checkpoints/`, from step 0 on, and `tensorboard/`.
     """
     trainer = Trainer(game, config)
     evaluations: list[dict[str, Any]] = []
-    if checkpoint is not None:
-        trainer.set_state(checkpoint.tensors)
-        evaluations = list(checkpoint.card["results"]["evaluations"])
     (folder / "checkpoints").mkdir(exist_ok=True)
-    trainer.model.set_logger(_tensorboard_logger(folder / "tensorboard", trainer.steps))
-    schedule = Schedule(trainer, folder, evaluate, show, evaluations)
-    with _stopping_on_interrupt(schedule):
-        trainer.model.learn(config.steps - trainer.steps, schedule, reset_num_timesteps=False)
-    return trainer.steps, schedule.evaluations
+    with _logging_to(folder / "tensorboard", checkpoint) as logger:
+        trainer.model.set_logger(logger)
+        if checkpoint is not None:
+            trainer.set_state(checkpoint.tensors)
+            evaluations = list(checkpoint.card["results"]["evaluations"])
+        schedule = Schedule(trainer, folder, evaluate, show, evaluations)
+        with _stopping_on_interrupt(schedule):
+            trainer.model.learn(config.steps - trainer.steps, schedule, reset_num_timesteps=False)
+    return schedule.steps, schedule.evaluations
 
 
-def _tensorboard_logger(folder: Path, steps: int) -> Logger:
-    """A logger whose curves go on at `steps`; what a killed run wrote beyond is dropped."""
+@contextmanager
+def _logging_to(folder: Path, checkpoint: Checkpoint | None) -> Iterator[Logger]:
+    """A logger whose curves go on after a checkpoint; what a killed run wrote beyond is dropped."""
     output = TensorBoardOutputFormat(str(folder))
     output.writer.close()
-    output.writer = SummaryWriter(str(folder), purge_step=steps or None)
-    return Logger(str(folder), [output])
+    first = None if checkpoint is None else checkpoint.tensors["steps"] + 1
+    output.writer = SummaryWriter(str(folder), purge_step=first)
+    logger = Logger(str(folder), [output])
+    try:
+        yield logger
+    finally:
+        logger.close()
 
 
 @contextmanager

@@ -21,9 +21,9 @@ from castle_env.options import (
     Reward,
     RulesetSource,
     check_environment_options,
-    first_player_rewards,
     load_game,
     observation_space,
+    rewards_of,
 )
 from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
@@ -48,12 +48,13 @@ def env(
 class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: N801
     """One game for two agents.
 
-    Observations: {"observation": (14, 6, 6) float32 relative to the observing agent,
+    Observations: {"observation": (18, 6, 6) float32 relative to the observing agent,
     "action_mask": (num_actions,) int8}. The mask is also in `infos`; that of the agent whose turn
     it is not, and both after the end, are all zero. Rewards: +1, 0, -1 or, with
     `reward="margin"`, the agent's VP margin / (2 x factions per player), on the step that ends the
     game; the two add up to 0. Then each agent is stepped once more with `None`, first the one whose
-    turn would have been next, and `infos` hold `outcome` and `final_position`.
+    turn would have been next, and `infos` hold `final_position` (text) and `outcome` (the fields of
+    `castle_env.Outcome`, winner -1 for a draw).
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -133,7 +134,7 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
                 "action_mask": self._mask(player).copy()}
 
     def state(self) -> npt.NDArray[np.float32]:
-        """The planes as player 0 sees them, shape (14, 6, 6)."""
+        """The planes as player 0 sees them, shape (18, 6, 6)."""
         return self.game.observation(self._position(), 0)
 
     def _update(self) -> None:
@@ -148,9 +149,9 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
     def _finish(self) -> None:
         outcome = self.game.outcome(self._position())
         assert outcome is not None
-        of_first = float(first_player_rewards(
-            self.game, np.array([outcome.margin]), self._reward)[0])
-        self.rewards = dict(zip(AGENTS, (of_first, -of_first), strict=True))
+        margins = np.array([outcome.margin, -outcome.margin])
+        rewards: list[float] = rewards_of(self.game, margins, self._reward).tolist()
+        self.rewards = dict(zip(AGENTS, rewards, strict=True))
         self.terminations = dict.fromkeys(AGENTS, True)
         self._accumulate_rewards()
         for info in self.infos.values():

@@ -17,10 +17,10 @@ from castle_env.options import (
     Seat,
     check_environment_options,
     choose_seats,
-    first_player_rewards,
     load_game,
     load_opponent,
     observation_space,
+    rewards_of,
 )
 from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
@@ -38,17 +38,18 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     than an integer in range `ActionError`; both change nothing.
 
     ## Observation space
-    `Box(0, 1, (14, 6, 6), float32)`, relative to the learner, who is always to move:
+    `Box(0, 1, (18, 6, 6), float32)`, relative to the learner, who is always to move:
 
-        0      own factions            8   own hand
-        1      opposing factions       9   opposing hand
-        2      strongholds            10   tokens captured by the learner
-        3      bastion                11   tokens captured by the opponent
-        4 - 7  legal entries from     12   turns left
-               north, south,          13   1 when the learner is player 1
-               west, east
+        0      own factions                   10   strongholds controlled by the learner
+        1      opposing factions              11   strongholds controlled by the opponent
+        2      strongholds                    12   own hand
+        3      bastion                        13   opposing hand
+        4 - 7  legal entries from north,      14   tokens captured by the learner
+               south, west, east              15   tokens captured by the opponent
+        8      own factions besieging         16   turns left
+        9      opposing factions besieging    17   1 when the learner is player 1
 
-    Planes 8 - 12 are shares of their greatest value, the same in all 36 squares.
+    Planes 12 - 16 are shares of their greatest value, the same in all 36 squares.
 
     ## Rewards
     0 until the game ends. Then with `reward="outcome"` +1, 0 or -1, with `reward="margin"` the
@@ -66,12 +67,13 @@ class CastleEnv(gym.Env[Observation, np.int64]):
 
     ## Info
     `action_mask`: (num_actions,) int8, 1 = legal, at every step. At the end also `outcome` (the
-    fields of `castle_env.Outcome`), `final_position` (text) and `seat` (the learner's).
+    fields of `castle_env.Outcome`, winner -1 for a draw), `final_position` (text) and `seat` (the
+    learner's).
 
     ## Arguments
     ruleset: a preset's name, a TOML file's path, a dict of keys or a `Ruleset`. opponent: an
-    agent or its name. seat: 0, 1, "random" or "alternate" (from 0 on). reward: "outcome" or
-    "margin". render_mode: "human", "rgb_array", "ansi" or "svg".
+    agent or its name. seat: 0, 1, "random" or "alternate" (from 0 on, also after a reset with a
+    seed). reward: "outcome" or "margin". render_mode: "human", "rgb_array", "ansi" or "svg".
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
@@ -119,6 +121,8 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Start a new game; the opponent moves first when the learner is player 1."""
         super().reset(seed=seed)
+        if seed is not None:
+            self._episodes = 0
         start = self.game.initial_states(1)
         self.renderer.start()
         episode = np.array([self._episodes])
@@ -129,6 +133,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         observation, mask = self._encode()
         if self._over:
             mask[PASS] = 1
+        self._legal_actions.begin(mask, seed)
         return observation, {"action_mask": self._keep(mask)}
 
     def step(
@@ -142,6 +147,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
             states, over = self._play(self._states, number)
             self._states, self._over = (states, over) if over else self._reply(states)
         observation, mask = self._encode()
+        self._legal_actions.go_on(mask)
         info = {"action_mask": self._keep(mask)}
         return observation, self._final(info) if self._over else 0.0, self._over, False, info
 
@@ -167,7 +173,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         return observations[0], masks[0]
 
     def _keep(self, mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        self._mask = self._legal_actions.legal_action_mask = mask
+        self._mask = mask
         if self.render_mode == "human":
             self.render()
         return mask.copy()
@@ -181,5 +187,5 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         outcome = self.game.outcome(self.state)
         assert outcome is not None
         info |= {"outcome": outcome.to_dict(), "final_position": self.position, "seat": self.seat}
-        rewards = first_player_rewards(self.game, np.array([outcome.margin]), self._reward)
-        return float(-rewards[0] if self.seat else rewards[0])
+        margin = -outcome.margin if self.seat else outcome.margin
+        return float(rewards_of(self.game, np.array([margin]), self._reward)[0])

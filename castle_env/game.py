@@ -39,8 +39,11 @@ class Outcome:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they go into `info` and JSON files."""
-        return dict(vars(self))
+        """The fields as they go into `info`: winner is -1 for a draw.
+
+        Gymnasium's vector environments stack infos and take only values of one type for a key.
+        """
+        return vars(self) | {"winner": -1 if self.winner is None else self.winner}
 
 
 class Game:

@@ -321,6 +321,19 @@ def play_action(rules: Rules, position: Position, action: int) -> tuple[bool, Po
 
 
 @kernel
+def controlled_by(side: int, other: int, strongholds: int) -> int:
+    """Strongholds with strictly more factions of `side` than of `other` beside them."""
+    controlled = 0
+    while strongholds:
+        stronghold = strongholds & -strongholds
+        around = neighbours(stronghold)
+        if popcount(side & around) > popcount(other & around):
+            controlled |= stronghold
+        strongholds ^= stronghold
+    return controlled
+
+
+@kernel
 def points_by_row(rules: Rules, side: int, other: int, strongholds: int, lost: int) -> Points:
     """Victory Points of the player with factions `side`: captured, besieging, contact, controlled,
     survivor, squares. `lost` counts the tokens of `other`'s owner that score for this player.
@@ -329,12 +342,7 @@ def points_by_row(rules: Rules, side: int, other: int, strongholds: int, lost: i
     contact = 0
     for direction in range(DIRECTIONS):
         contact += popcount(side & shift(strongholds, direction))
-    controlled = 0
-    remaining = strongholds
-    while remaining:
-        around = neighbours(remaining & -remaining)
-        controlled += popcount(side & around) > popcount(other & around)
-        remaining &= remaining - 1
+    controlled = popcount(controlled_by(side, other, strongholds))
     on_squares = 0
     remaining = side if rules.uses_squares else 0
     while remaining:

@@ -196,6 +196,6 @@ def _check_turns(rules: Ruleset, hands: tuple[int, int], ply: int, bastion: int)
         if brought_on > entries:
             raise PositionError(f"player {player} brought on {brought_on} factions after {ply} "
                                 f"plies; allowed: at most {entries}")
-    if rules.mode != STORM and hands[ply & 1] == 0:
-        raise PositionError(f"player {ply & 1} to move has no faction in hand; the game ended when "
-                            "the last one entered")
+        if rules.mode != STORM and hands[player] == 0 and (player != previous or not bastion):
+            raise PositionError(f"player {player} has no faction in hand; allowed: only after its "
+                                "last one has entered, which ends the game")

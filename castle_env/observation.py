@@ -8,12 +8,16 @@ Plane by plane (float32, shape (PLANES, 6, 6), row 0 is rank 6, column 0 is file
      3      the bastion (the faction that moved last and may not be pushed now)
      4 - 7  legal entries from the north, south, west, east: 1 on the square where the faction
             would come to stand
-     8      own hand / factions per player          (planes 8 - 13: one number in all 36 squares)
-     9      opposing hand / factions per player
-    10      tokens the opponent has lost that score for the mover / factions per player
-    11      tokens the mover has lost that score for the opponent / factions per player
-    12      turns left / turns in the whole game
-    13      1 when the mover is player 1
+     8      own factions that besiege a stronghold
+     9      opposing factions that do
+    10      strongholds that the mover controls
+    11      strongholds that the opponent controls
+    12      own hand / factions per player          (planes 12 - 17: one number in all 36 squares)
+    13      opposing hand / factions per player
+    14      tokens the opponent has lost that score for the mover / factions per player
+    15      tokens the mover has lost that score for the opponent / factions per player
+    16      turns left / turns in the whole game
+    17      1 when the mover is player 1
 """
 
 from typing import Final
@@ -23,10 +27,10 @@ import numpy.typing as npt
 
 from castle_env.board import DIRECTIONS, SIZE, SQUARES
 from castle_env.compiled import kernel
-from castle_env.kernels import Moves, Rules, popcount
+from castle_env.kernels import Moves, Rules, controlled_by, neighbours, popcount
 from castle_env.position import Position
 
-PLANES: Final = 14
+PLANES: Final = 18
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
 
 
@@ -56,13 +60,18 @@ def write_observation(
     write_plane(planes[3], position.bastion)
     for side in range(DIRECTIONS):
         write_plane(planes[4 + side], moves[side])
+    besieged = neighbours(position.strongholds)
+    write_plane(planes[8], position.own & besieged)
+    write_plane(planes[9], position.opposing & besieged)
+    write_plane(planes[10], controlled_by(position.own, position.opposing, position.strongholds))
+    write_plane(planes[11], controlled_by(position.opposing, position.own, position.strongholds))
     factions = rules.factions
     own_lost = factions - position.own_hand - popcount(position.own) - position.own_forfeits
     opposing_lost = (factions - position.opposing_hand - popcount(position.opposing)
                      - position.opposing_forfeits)
-    planes[8] = position.own_hand / factions
-    planes[9] = position.opposing_hand / factions
-    planes[10] = opposing_lost / factions
-    planes[11] = own_lost / factions
-    planes[12] = (rules.max_plies - position.ply) / rules.max_plies
-    planes[13] = player
+    planes[12] = position.own_hand / factions
+    planes[13] = position.opposing_hand / factions
+    planes[14] = opposing_lost / factions
+    planes[15] = own_lost / factions
+    planes[16] = (rules.max_plies - position.ply) / rules.max_plies
+    planes[17] = player

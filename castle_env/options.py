@@ -77,10 +77,10 @@ def margin_scale(game: Game) -> float:
     return 2.0 * game.rules.factions_per_player
 
 
-def first_player_rewards(
+def rewards_of(
     game: Game, margins: npt.NDArray[np.int64], reward: Reward
 ) -> npt.NDArray[np.float64]:
-    """Rewards of player 0 for games that ended with these margins; player 1 gets the negative."""
+    """Rewards of the players from whose viewpoint games ended with these margins."""
     if reward == "margin":
         return margins / margin_scale(game)
     return np.sign(margins).astype(np.float64)

@@ -1,6 +1,6 @@
 """Action spaces that sample legal actions, so that generic tools never play an illegal one."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,18 +10,52 @@ from castle_env.batch import choose_from_masks
 
 Masks = npt.NDArray[np.int8]
 
+# Seeded resets whose first mask is remembered.
+REMEMBERED: Final = 8
+
 
 class LegalDiscrete(spaces.Discrete):
-    """`Discrete(num_actions)` whose `sample()` without a mask draws legal actions of the env."""
+    """`Discrete(num_actions)` whose `sample()` without a mask draws legal actions of the env.
+
+    Some tools, Gymnasium's `check_env` among them, seed the space in the middle of a game, draw an
+    action, and play it after a reset with the same seed. Therefore after `seed(n)` in the middle
+    of a game, until the env goes on, actions are drawn that are legal after `reset(seed=n)`, if
+    the env was lately reset so; of these only such as are legal now, if there are any.
+    """
 
     def __init__(self, num_actions: int) -> None:
         super().__init__(num_actions)
         self.legal_action_mask: Masks | None = None
+        self._at_start = True
+        self._first_masks: dict[int, Masks] = {}
+        self._coming_mask: Masks | None = None
+
+    def begin(self, mask: Masks, seed: int | None) -> None:
+        """Learn what is legal after a reset with `seed`."""
+        self.legal_action_mask, self._at_start, self._coming_mask = mask, True, None
+        if seed is not None:
+            self._first_masks.pop(seed, None)
+            self._first_masks[seed] = mask
+            if len(self._first_masks) > REMEMBERED:
+                del self._first_masks[next(iter(self._first_masks))]
+
+    def go_on(self, mask: Masks) -> None:
+        """Learn what is legal after a step."""
+        self.legal_action_mask, self._at_start, self._coming_mask = mask, False, None
+
+    def seed(self, seed: int | None = None) -> int:
+        """Seed the random generator of `sample()`; see the class about what else it does."""
+        used: int = super().seed(seed)
+        self._coming_mask = None if self._at_start else self._first_masks.get(used)
+        return used
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """A random action: by `mask` or `probability` as in `Discrete`, else a legal one."""
         if mask is None and probability is None:
             mask = self.legal_action_mask
+            if mask is not None and self._coming_mask is not None:
+                mask = mask & self._coming_mask
+                mask = mask if mask.any() else self._coming_mask
         return super().sample(mask, probability)
 
 

@@ -18,10 +18,10 @@ from castle_env.options import (
     Seat,
     check_environment_options,
     choose_seats,
-    first_player_rewards,
     load_game,
     load_opponent,
     observation_space,
+    rewards_of,
 )
 from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
@@ -40,7 +40,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     and the reward at the end belongs to the player who made the last move (the other's is its
     negative), whom `info["seat"]` names.
 
-    Shapes: observations (n, 14, 6, 6) float32, rewards (n,) float64, terminations and truncations
+    Shapes: observations (n, 18, 6, 6) float32, rewards (n,) float64, terminations and truncations
     (n,) bool, actions (n,) integers. `info["action_mask"]` is (n, num_actions) int8. When games
     end, `info` holds `outcome` (arrays of shape (n, ...), winner -1 for a draw), `final_state`
     (n,) positions and `seat` (n,), each with a boolean mask `_outcome`, `_final_state`, `_seat`
@@ -101,15 +101,10 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         """Start new games everywhere, or where `options["reset_mask"]`, (n,) bool, is true."""
+        chosen = self._chosen(options)
         super().reset(seed=seed)
-        chosen = np.ones(self.num_envs, dtype=np.bool_)
-        if options is not None and "reset_mask" in options:
-            chosen = np.asarray(options["reset_mask"])
-            if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
-                raise OptionError(f"reset_mask has shape {chosen.shape} and dtype {chosen.dtype}; "
-                                  f"allowed: bool of shape ({self.num_envs},)")
-        if not chosen.all():
-            self._current_masks()
+        if seed is not None:
+            self._episodes[chosen] = 0
         self._start(np.flatnonzero(chosen))
         return self._observe({})
 
@@ -146,6 +141,16 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         for renderer in self._renderers:
             renderer.close()
 
+    def _chosen(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_]:
+        if options is None or "reset_mask" not in options:
+            return np.ones(self.num_envs, dtype=np.bool_)
+        self._current_masks()
+        chosen = np.asarray(options["reset_mask"])
+        if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
+            raise OptionError(f"reset_mask has shape {chosen.shape} and dtype {chosen.dtype}; "
+                              f"allowed: bool of shape ({self.num_envs},)")
+        return chosen
+
     def _take_turns(self, playing: Indices, numbers: npt.NDArray[np.int64]) -> None:
         unheard = self._unheard[playing]
         if unheard.any():
@@ -171,6 +176,9 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self._record(indices, actions)
         self.states[indices], self._over[indices] = states, over
 
+    def _first_states(self, count: int) -> PositionArray:
+        return self.game.initial_states(count)
+
     def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
         assert self.opponent is not None
         return self.opponent.select_actions(self.states[indices], self.np_random)
@@ -178,12 +186,12 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     def _start(self, indices: Indices) -> None:
         for index in indices if self._renderers else ():
             self._renderers[index].start()
-        self.states[indices] = self.game.initial_states(len(indices))
+        self.states[indices] = self._first_states(len(indices))
         self._over[indices] = False
         if self.opponent is not None:
             seats = choose_seats(self._seat_rule, self._episodes[indices], self.np_random)
             self.seats[indices] = seats
-            self._reply(indices[seats == 1])
+            self._reply(indices[(self.states["ply"][indices] & 1) != seats])
             self._unheard[indices] = self._over[indices]
         self._episodes[indices] += 1
 
@@ -191,8 +199,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         rewards = np.zeros(self.num_envs)
         if ended.any():
             margins = self.game.margins(self.states[ended])
-            of_first = first_player_rewards(self.game, margins, self._reward)
-            rewards[ended] = np.where(self._rewarded(ended) == 1, -of_first, of_first)
+            margins = np.where(self._rewarded(ended) == 1, -margins, margins)
+            rewards[ended] = rewards_of(self.game, margins, self._reward)
         return rewards
 
     def _rewarded(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
