@@ -25,16 +25,15 @@ def main() -> None:
     """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130."""
     arguments = sys.argv[1:]
     names = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else list(COMMANDS)
-    modules = {name: import_module(COMMANDS[name][0]) for name in names}
-    options: dict[str, Any] = {name: getattr(module, COMMANDS[name][1])
-                               for name, module in modules.items()}
     try:
+        options: dict[str, Any] = {name: getattr(import_module(COMMANDS[name][0]),
+                                                 COMMANDS[name][1]) for name in names}
         if len(options) == 1:
             chosen = tyro.cli(options[names[0]], prog=f"castle {names[0]}", args=arguments[1:])
         else:
             chosen = tyro.extras.subcommand_cli_from_dict(options, prog="castle")
         sys.modules[type(chosen).__module__].run(chosen)
-    except CastleError as error:
+    except (CastleError, OSError) as error:
         print(f"castle: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -1,21 +1,27 @@
 """`castle demo`: from nothing to trained and measured agents for both modes, in minutes."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from agents.runs import create_run_folder, unique_run_folder
 from agents.train_config import TrainConfig
 from experiments import report
-from experiments.learning import learn, measure
+from experiments.learning import check_training, learn, measure
 from experiments.options import MODES, RUNS, Mode, chosen_game
+
+# How often each agent is measured while it trains, and by how many games per opponent.
+EVALUATIONS: Final = 8
+EVALUATION_GAMES: Final = 200
 
 
 @dataclass(frozen=True)
 class Demo:
     """Train a small agent for each mode by self-play, measure both, and write a report."""
 
-    steps: int = 1_000_000
+    steps: int = 500_000
     """Learner steps for each mode."""
     games: int = 400
     """Games against each opponent of the panel, half from each seat."""
@@ -29,6 +35,10 @@ class Demo:
 
 def run(options: Demo) -> None:
     """Train and measure both modes; print the tables and where the report is."""
+    config = TrainConfig(steps=options.steps, seed=options.seed,
+                         evaluate_every=max(1, options.steps // EVALUATIONS))
+    for mode in MODES:
+        check_training(chosen_game(mode, None), config, EVALUATION_GAMES, options.games)
     folder = (unique_run_folder(options.runs, "demo") if options.name is None
               else create_run_folder(options.runs, options.name))
     parts = [
@@ -38,21 +48,22 @@ def run(options: Demo) -> None:
         report.READING,
     ]
     for mode in MODES:
-        parts += run_mode(options, folder, mode)
+        parts += run_mode(mode, config, folder, options.games)
     path = report.write_report(folder, parts)
     print(f"report: {path}")
 
 
-def run_mode(options: Demo, folder: Path, mode: Mode) -> list[str]:
+def run_mode(mode: Mode, config: TrainConfig, folder: Path, games: int) -> list[str]:
     """Train and measure an agent in a folder of its own; the parts of the report about it."""
     game = chosen_game(mode, None)
-    config = TrainConfig(steps=options.steps, seed=options.seed, evaluate_every=options.steps // 8)
     own_folder = create_run_folder(folder, mode)
-    steps, evaluations = learn(game, config, own_folder, evaluation_games=200)
+    steps, evaluations = learn(game, config, own_folder, EVALUATION_GAMES)
     if steps < config.steps:
+        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
+              f"castle train --resume {shlex.quote(str(own_folder))}")
         raise KeyboardInterrupt
     agent = f"ppo:{own_folder}"
-    summaries, records = measure(game, agent, options.games, options.seed)
+    summaries, records = measure(game, agent, games, config.seed)
     report.write_results(own_folder, config.to_dict(), game,
                          {"evaluations": evaluations, "final": summaries})
     report.print_summaries(summaries, f"{agent} after {steps:,} steps")

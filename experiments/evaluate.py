@@ -42,7 +42,7 @@ class Evaluate:
 def run(options: Evaluate) -> None:
     """Play, print the table and write `results.json` and `report.md` into a new folder."""
     game = chosen_game(options.mode, options.ruleset)
-    check_match(game, options.games, options.opening_plies)
+    check_match(game, options.games, options.opening_plies, options.seed)
     pair = make_agent(options.agent, game), make_agent(options.opponent, game)
     folder = (unique_run_folder(options.runs, "evaluate") if options.name is None
               else create_run_folder(options.runs, options.name))

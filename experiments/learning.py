@@ -9,16 +9,33 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from agents.checkpoint import Checkpoint
+from agents.openings import check_opening_plies, longest_opening
 from agents.train_config import TrainConfig
+from agents.trainer import check_device
 from agents.training import Progress, train
 from castle_env import Agent, Game, make_agent
-from experiments.match import play_match
+from experiments.match import check_match, play_match
 from experiments.progress import progress_bar
 from experiments.records import GameRecord, Summary, summarise
 
 # Every agent is measured against the same opponents, whatever it trained against.
 PANEL: Final = ("random", "greedy", "alphabeta:2")
+# Random plies before each measured game, or fewer where a ruleset's games are too short.
 OPENING_PLIES: Final = 4
+
+
+def check_training(game: Game, config: TrainConfig, *games: int) -> None:
+    """Raise `CastleError` for what would end a run halfway; `games` are those of its matches."""
+    for count in games:
+        check_match(game, count, _opening_plies(game), config.seed)
+    check_opening_plies(game, config.opening_plies)
+    check_device(config.device)
+    for name in config.baselines:
+        make_agent(name, game)
+
+
+def _opening_plies(game: Game) -> int:
+    return min(OPENING_PLIES, longest_opening(game))
 
 
 def learn(
@@ -51,7 +68,7 @@ def _evaluate(game: Game, seed: int, games: int, agent: Agent, steps: int) -> li
     """One row for each opponent of the panel; the games do not depend on those of training."""
     rows = []
     for opponent in (make_agent(name, game) for name in PANEL):
-        records = play_match(game, (agent, opponent), games, OPENING_PLIES, seed)
+        records = play_match(game, (agent, opponent), games, _opening_plies(game), seed)
         both = summarise(records, agent.name, opponent.name, seed).rows[-1]
         rows.append({
             "opponent": opponent.name,
@@ -71,7 +88,7 @@ def measure(
     summaries, records = [], []
     with progress_bar(f"measuring {agent}", games * len(PANEL)) as advance:
         for name in PANEL:
-            records += play_match(game, (player, make_agent(name, game)), games, OPENING_PLIES,
-                                  seed, advance)
+            records += play_match(game, (player, make_agent(name, game)), games,
+                                  _opening_plies(game), seed, advance)
             summaries.append(summarise(records, player.name, name, seed))
     return summaries, records

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from agents.openings import check_opening_plies
 from castle_env.agent import Agent
 from castle_env.errors import OptionError
 from castle_env.game import Game
@@ -31,9 +32,10 @@ def play_match(
 
     An opening is `opening_plies` uniformly random legal plies. `advance` is told how many games
     have been finished since it was last called. The same seed gives the same games. Raises
-    `OptionError` unless `games` is even and `opening_plies` shorter than any game.
+    `OptionError` unless `games` is even, `opening_plies` shorter than any game and `seed` not
+    negative.
     """
-    check_match(game, games, opening_plies)
+    check_match(game, games, opening_plies, seed)
     records = []
     for first in range(0, games // 2, GROUP):
         count = min(GROUP, games // 2 - first)
@@ -45,16 +47,14 @@ def play_match(
     return records
 
 
-def check_match(game: Game, games: int, opening_plies: int) -> None:
+def check_match(game: Game, games: int, opening_plies: int, seed: int) -> None:
     """Raise `OptionError` for numbers with which no match can be played."""
     if games < 2 or games % 2:
         raise OptionError(f"games is {games}; allowed: an even number from 2 on, since each "
                           "opening is played from both seats")
-    # No game can end before one player has made as many turns as there are factions.
-    shortest = min(2 * game.rules.factions_per_player - 1, game.rules.max_plies)
-    if not 0 <= opening_plies < shortest:
-        raise OptionError(f"opening_plies is {opening_plies}; allowed: 0 to {shortest - 1} in "
-                          f"ruleset {game.rules.name!r}")
+    check_opening_plies(game, opening_plies)
+    if seed < 0:
+        raise OptionError(f"seed is {seed}; allowed: an integer from 0 on")
 
 
 def _openings(

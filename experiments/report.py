@@ -1,5 +1,6 @@
 """Reports of finished runs: results as JSON, Markdown with pictures, tables in the terminal."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from castle_env import Game
 from experiments.plots import learning_curve, margin_distribution, win_rates
 from experiments.records import GameRecord, Summary, distinct_games
 from experiments.statistics import Interval
-from experiments.tables import SEAT_NAMES, summary_table, to_markdown, to_rich
+from experiments.tables import SEAT_NAMES, summary_table, terminal_table, to_markdown, to_rich
 
 
 def write_results(folder: Path, config: Mapping[str, Any], game: Game, results: Any) -> None:
@@ -68,9 +69,14 @@ def summary_markdown(summaries: Sequence[Summary]) -> str:
 
 
 def print_summaries(summaries: Sequence[Summary], title: str) -> None:
-    """Show the same table in the terminal."""
-    rich.print(to_rich(summary_table([row for summary in summaries for row in summary.rows],
-                                     title)))
+    """Show the results in the terminal, and how the games ended."""
+    rows = [row for summary in summaries for row in summary.rows]
+    rich.print(to_rich(terminal_table(rows, title)))
+    endings: Counter[str] = Counter()
+    for row in rows:
+        if row.seat is not None:
+            endings.update(row.reasons)
+    print("ended by:", ", ".join(f"{reason} {count}" for reason, count in endings.items()))
 
 
 def intro(title: str, command: str, game: Game, seed: int) -> str:

@@ -50,7 +50,7 @@ def _markdown_cell(text: str) -> str:
 def to_rich(table: Table) -> rich.table.Table:
     """The table for `rich.print`; its text is shown as it is, without markup."""
     shown = rich.table.Table(title=Text(table.title), title_justify="left",
-                             box=rich.box.SIMPLE_HEAD)
+                             box=rich.box.SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(table.columns):
         shown.add_column(Text(column), justify="right" if i in table.numeric else "left")
     for row in table.rows:
@@ -58,10 +58,11 @@ def to_rich(table: Table) -> rich.table.Table:
     return shown
 
 
-def percent(share: Interval) -> str:
+def percent(share: Interval, digits: int = 1) -> str:
     """A share with its interval: "62.5% [58.1, 66.7]"."""
-    ends = f" [{share.low:.1%}, {share.high:.1%}]".replace("%", "") if share.is_known else ""
-    return f"{share.estimate:.1%}{ends}"
+    low, high = f"{share.low:.{digits}%}", f"{share.high:.{digits}%}"
+    ends = f" [{low}, {high}]".replace("%", "") if share.is_known else ""
+    return f"{share.estimate:.{digits}%}{ends}"
 
 
 def signed(value: Interval, digits: int = 2) -> str:
@@ -81,6 +82,16 @@ def summary_table(rows: Iterable[SummaryRow], title: str) -> Table:
     columns = ("ruleset", "agent", "opponent", "seat", "games", "distinct", "won / drawn / lost",
                "win rate", "VP margin", "plies", "ended by")
     return Table(title, columns, cells, frozenset(range(4, 10)))
+
+
+def terminal_table(rows: Iterable[SummaryRow], title: str) -> Table:
+    """The same results in the 80 columns of a terminal; agent and ruleset go into the title."""
+    cells = tuple(
+        (row.opponent, SEAT_NAMES[row.seat], f"{row.distinct_games} of {row.games}",
+         f"{row.wins}/{row.draws}/{row.losses}", percent(row.win_rate, 0), signed(row.margin, 1))
+        for row in rows)
+    columns = ("opponent", "seat", "distinct", "w/d/l", "win rate", "VP margin")
+    return Table(title, columns, cells, frozenset(range(2, 6)))
 
 
 def ratings_table(ratings: Iterable[Rating], title: str) -> Table:

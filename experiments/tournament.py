@@ -43,12 +43,12 @@ class Tournament:
 
 def run(options: Tournament) -> None:
     """Play, print cross-table and ratings, and write them with pictures into a new folder."""
-    if len(set(options.agents)) < max(2, len(options.agents)):
+    game = chosen_game(options.mode, options.ruleset)
+    check_match(game, options.games, options.opening_plies, options.seed)
+    agents = [make_agent(spec, game) for spec in options.agents]
+    if len({agent.name for agent in agents}) < max(2, len(agents)):
         raise OptionError(f"agents are {' '.join(options.agents) or 'none'}; allowed: two or more, "
                           "all different")
-    game = chosen_game(options.mode, options.ruleset)
-    check_match(game, options.games, options.opening_plies)
-    agents = [make_agent(spec, game) for spec in options.agents]
     folder = (unique_run_folder(options.runs, "tournament") if options.name is None
               else create_run_folder(options.runs, options.name))
     pairs = list(combinations(agents, 2))

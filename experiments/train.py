@@ -1,17 +1,18 @@
 """`castle train`: self-play training as a run that can be stopped and resumed."""
 
+import shlex
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tyro
 
-from agents.checkpoint import load_checkpoint, newest_checkpoint
+from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint, newest_checkpoint
 from agents.runs import create_run_folder, unique_run_folder
 from agents.train_config import TrainConfig
 from castle_env import Game, OptionError, Ruleset
 from experiments import report
-from experiments.learning import learn, measure
+from experiments.learning import check_training, learn, measure
 from experiments.options import RUNS, Mode, chosen_game
 
 
@@ -41,28 +42,19 @@ class Train:
 
 def run(options: Train) -> None:
     """Train a new agent, or go on with an old run, and write its report."""
-    if options.resume is not None:
-        checkpoint = load_checkpoint(newest_checkpoint(options.resume))
-        game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
-        config = TrainConfig.from_dict(checkpoint.card["config"])
-        config = config if options.until is None else replace(config, steps=options.until)
-        folder = options.resume
-        print(f"resuming {folder} at {checkpoint.card['steps']:,} steps")
-    else:
-        if options.until is not None:
-            raise OptionError("until is for --resume; allowed without it: --steps")
-        game, config, checkpoint = chosen_game(options.mode, options.ruleset), options.config, None
-        folder = (unique_run_folder(options.runs, f"train-{game.rules.name}")
-                  if options.name is None else create_run_folder(options.runs, options.name))
+    game, config, checkpoint = _new(options) if options.resume is None else _resumed(options)
+    check_training(game, config, options.evaluation_games, options.report_games)
+    folder = options.resume or _new_folder(options, game)
     steps, evaluations = learn(game, config, folder, options.evaluation_games, checkpoint)
     if steps < config.steps:
-        print(f"stopped before {config.steps:,} steps; go on with: castle train --resume {folder}")
-        return
+        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
+              f"castle train --resume {shlex.quote(str(folder))}")
+        raise KeyboardInterrupt
     agent = f"ppo:{folder}"
     summaries, records = measure(game, agent, options.report_games, config.seed)
-    title = f"{agent} in {game.rules.name} after {config.steps:,} steps"
+    title = f"{agent} in {game.rules.name} after {steps:,} steps"
     report.write_results(folder, config.to_dict(), game,
-                         {"evaluations": evaluations, "final": summaries})
+                         {"steps": steps, "evaluations": evaluations, "final": summaries})
     path = report.write_report(folder, [
         report.intro(title, " ".join(["castle", *sys.argv[1:]]), game, config.seed),
         report.READING, report.summary_markdown(summaries),
@@ -71,3 +63,33 @@ def run(options: Train) -> None:
     ])
     report.print_summaries(summaries, title)
     print(f"report: {path}\nagent: {agent}")
+
+
+def _new(options: Train) -> tuple[Game, TrainConfig, None]:
+    if options.until is not None:
+        raise OptionError("until is for --resume; allowed without it: --steps")
+    return chosen_game(options.mode, options.ruleset), options.config, None
+
+
+def _resumed(options: Train) -> tuple[Game, TrainConfig, Checkpoint]:
+    assert options.resume is not None
+    checkpoint = load_checkpoint(newest_checkpoint(options.resume))
+    if "optimizer" not in checkpoint.tensors:
+        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
+                              "one of a training run, which can go on")
+    game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
+    config = TrainConfig.from_dict(checkpoint.card["config"])
+    steps = checkpoint.tensors["steps"]
+    if options.until is not None:
+        config = replace(config, steps=options.until)
+        if options.until < steps:
+            raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
+                              f"steps that {str(options.resume)!r} has behind it")
+    print(f"resuming {options.resume} at {steps:,} steps")
+    return game, config, checkpoint
+
+
+def _new_folder(options: Train, game: Game) -> Path:
+    if options.name is None:
+        return unique_run_folder(options.runs, f"train-{game.rules.name}")
+    return create_run_folder(options.runs, options.name)
