@@ -50,13 +50,20 @@ class LegalDiscrete(spaces.Discrete):
         return used
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """A random action: by `mask` or `probability` as in `Discrete`, else a legal one."""
-        if mask is None and probability is None:
-            mask = self.legal_action_mask
-            if mask is not None and self._coming_mask is not None:
-                mask = mask & self._coming_mask
-                mask = mask if mask.any() else self._coming_mask
-        return super().sample(mask, probability)
+        """A random action: by `mask` or `probability` as in `Discrete`, else a legal one.
+
+        0 when the game is over.
+        """
+        now, coming = self.legal_action_mask, self._coming_mask
+        if mask is not None or probability is not None or now is None:
+            return super().sample(mask, probability)
+        if coming is not None:
+            now = now & coming if (now & coming).any() else coming
+        legal = now.nonzero()[0]
+        if len(legal) == 0:
+            return np.int64(0)
+        action: np.int64 = legal[int(self.np_random.random() * len(legal))]
+        return action
 
 
 class LegalMultiDiscrete(spaces.MultiDiscrete):

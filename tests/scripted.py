@@ -13,7 +13,7 @@ from castle_env.position import PositionArray, unstack
 
 Indices = npt.NDArray[np.int64]
 
-# Two factions each: games that end by the last entry, by the turn limit, and with passes.
+# Short games that end by the last entry or by the turn limit.
 QUICK_DEATH = {
     "name": "quick-death",
     "mode": "sudden_death",
@@ -93,6 +93,11 @@ def game_of_source(source: RulesetSource) -> Game:
     if isinstance(source, dict):
         return Game(Ruleset.from_dict(source))
     return Game(source if isinstance(source, Ruleset) else load_ruleset(source))
+
+
+def name_of(source: Any) -> str:
+    """Short id of a test's ruleset."""
+    return source["name"] if isinstance(source, dict) else str(source)
 
 
 def random_game(game: Game, seed: int) -> list[int]:
