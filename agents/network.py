@@ -1,6 +1,7 @@
 """The network of PPO agents: it looks along lines, as pushes do."""
 
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
 import gymnasium as gym
 import torch
@@ -43,12 +44,12 @@ class LineNetwork(BaseFeaturesExtractor):
     """
 
     def __init__(
-        self, observation_space: gym.Space, channels: tuple[int, ...], features: int
+        self, observation_space: gym.Space[Any], channels: tuple[int, ...], features: int
     ) -> None:
         super().__init__(observation_space, features)
         widths = (PLANES, *channels)
         self.lines: Final = nn.Sequential(
-            *(LineMixing(inputs, outputs) for inputs, outputs in zip(widths, channels)))
+            *(LineMixing(inputs, outputs) for inputs, outputs in pairwise(widths)))
         self.dense: Final = nn.Linear(SQUARES * widths[-1], features)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
@@ -57,7 +58,7 @@ class LineNetwork(BaseFeaturesExtractor):
         return torch.relu(self.dense(squares.flatten(1)))
 
 
-def policy_arguments(channels: tuple[int, ...], features: int) -> dict[str, object]:
+def policy_arguments(channels: tuple[int, ...], features: int) -> dict[str, Any]:
     """What makes an SB3 actor-critic policy use a `LineNetwork`, with linear heads on it."""
     return {
         "features_extractor_class": LineNetwork,
@@ -82,5 +83,6 @@ def policy_logits(
 ) -> torch.Tensor:
     """Logits of all actions, legal or not, shape (batch, num_actions)."""
     features = policy.extract_features(observations, policy.pi_features_extractor)
+    assert isinstance(features, torch.Tensor)
     logits: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(features))
     return logits

@@ -29,7 +29,7 @@ class TrainConfig:
     """Decisions in one minibatch."""
     n_epochs: int = 4
     """Passes over the decisions of a rollout in one update."""
-    learning_rate: float = 7e-4
+    learning_rate: float = 1e-3
     """Step size of Adam."""
     gamma: float = 1.0
     """Discount; games are short and only their end counts."""
@@ -39,9 +39,9 @@ class TrainConfig:
     """Weight of the entropy over legal actions."""
     clip_range: float = 0.2
     """Greatest change of a probability ratio that is rewarded."""
-    channels: tuple[int, ...] = (32,)
+    channels: tuple[int, ...] = (24,)
     """Channels of each line-mixing layer of the network."""
-    features: int = 256
+    features: int = 192
     """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
     """Agents that are in the opponent pool from start to end."""

@@ -79,18 +79,22 @@ class Schedule(BaseCallback):
             self._between_rollouts(end=True)
 
     def _between_rollouts(self, end: bool = False) -> None:
-        config = self._trainer.config
         self.steps = self._trainer.steps
+        if self.steps > self._last:
+            self._do_what_is_due(end)
+        self._last = self.steps
+        self._show(self._progress())
+
+    def _do_what_is_due(self, end: bool) -> None:
+        config = self._trainer.config
         if self._due(config.snapshot_every) and self.steps:
             self._trainer.add_snapshot()
-        if self._due(config.evaluate_every) or (end and self._last < self.steps):
+        if self._due(config.evaluate_every) or end:
             self._run_evaluation()
-        if self._due(config.checkpoint_every) or (
-                (end or self._stopping) and self._last < self.steps):
-            self._save()
-        self._last = self.steps
         self._log_pool()
-        self._show(self._progress())
+        self.logger.dump(self.steps)
+        if self._due(config.checkpoint_every) or end or self._stopping:
+            self._save()
 
     def _due(self, every: int) -> bool:
         return self.steps // every > self._last // every
@@ -101,7 +105,6 @@ class Schedule(BaseCallback):
         for row in rows:
             for key in ("win_rate", "margin"):
                 self.logger.record(f"evaluation/{row['opponent']}/{key}", row[key])
-        self.logger.dump(self._trainer.steps)
 
     def _log_pool(self) -> None:
         for row in self._trainer.pool.table():
@@ -144,6 +147,8 @@ def train(
     trainer = Trainer(game, config)
     evaluations: list[dict[str, Any]] = []
     (folder / "checkpoints").mkdir(exist_ok=True)
+    for leftover in (folder / "checkpoints").glob(".step-*"):
+        leftover.unlink()  # half written when the run was killed
     with _logging_to(folder / "tensorboard", checkpoint) as logger:
         trainer.model.set_logger(logger)
         if checkpoint is not None:

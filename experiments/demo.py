@@ -1,36 +1,31 @@
 """`castle demo`: from nothing to trained and measured agents for both modes, in minutes."""
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agents.runs import create_run_folder, unique_run_folder
+from agents.runs import create_run_folder
 from agents.train_config import TrainConfig
+from castle_env import Game, load_ruleset
 from experiments import report
 from experiments.learning import check_training, learn, measure
-from experiments.options import MODES, RUNS, Mode, chosen_game
+from experiments.options import MODES, Mode, RunOptions, command_line
 
 # How often each agent is measured while it trains, and by how many games per opponent.
 EVALUATIONS: Final = 8
 EVALUATION_GAMES: Final = 200
 
 
-@dataclass(frozen=True)
-class Demo:
+@dataclass(frozen=True, kw_only=True)
+class Demo(RunOptions):
     """Train a small agent for each mode by self-play, measure both, and write a report."""
 
-    steps: int = 500_000
+    steps: int = 400_000
     """Learner steps for each mode."""
     games: int = 400
     """Games against each opponent of the panel, half from each seat."""
     seed: int = 0
     """Seed of training and games."""
-    name: str | None = None
-    """Name of the run's folder; one with the time is made up when left out."""
-    runs: Path = RUNS
-    """Where the folders of runs are."""
 
 
 def run(options: Demo) -> None:
@@ -38,13 +33,12 @@ def run(options: Demo) -> None:
     config = TrainConfig(steps=options.steps, seed=options.seed,
                          evaluate_every=max(1, options.steps // EVALUATIONS))
     for mode in MODES:
-        check_training(chosen_game(mode, None), config, EVALUATION_GAMES, options.games)
-    folder = (unique_run_folder(options.runs, "demo") if options.name is None
-              else create_run_folder(options.runs, options.name))
+        check_training(Game(load_ruleset(mode)), config, EVALUATION_GAMES, options.games)
+    folder = options.new_folder("demo")
     parts = [
         "# Self-play agents for both modes\n",
-        f"Trained and measured by `{' '.join(['castle', *sys.argv[1:]])}` with seed "
-        f"{options.seed}; each mode's numbers stand in its `results.json`.\n",
+        f"Trained and measured by `{command_line()}` with seed {options.seed}; each mode's numbers "
+        "stand in its `results.json`.\n",
         report.READING,
     ]
     for mode in MODES:
@@ -55,13 +49,9 @@ def run(options: Demo) -> None:
 
 def run_mode(mode: Mode, config: TrainConfig, folder: Path, games: int) -> list[str]:
     """Train and measure an agent in a folder of its own; the parts of the report about it."""
-    game = chosen_game(mode, None)
+    game = Game(load_ruleset(mode))
     own_folder = create_run_folder(folder, mode)
     steps, evaluations = learn(game, config, own_folder, EVALUATION_GAMES)
-    if steps < config.steps:
-        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
-              f"castle train --resume {shlex.quote(str(own_folder))}")
-        raise KeyboardInterrupt
     agent = f"ppo:{own_folder}"
     summaries, records = measure(game, agent, games, config.seed)
     report.write_results(own_folder, config.to_dict(), game,

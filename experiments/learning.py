@@ -1,5 +1,6 @@
 """Training measured against a fixed panel of opponents, with a line of progress."""
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +46,10 @@ def learn(
     evaluation_games: int,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[int, list[dict[str, Any]]]:
-    """Train in a run's folder, with progress in the terminal; see `agents.training.train`."""
+    """Train in a run's folder, with progress in the terminal; see `agents.training.train`.
+
+    Raises `KeyboardInterrupt` after a run that was stopped, having said how to go on with it.
+    """
     columns = (TextColumn("training"), BarColumn(), TextColumn("{task.fields[shown]}"),
                TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -55,7 +59,12 @@ def learn(
             bar.update(task, completed=progress.steps, shown=_progress_text(progress))
 
         evaluate = partial(_evaluate, game, config.seed, evaluation_games)
-        return train(game, config, folder, evaluate, show, checkpoint)
+        steps, evaluations = train(game, config, folder, evaluate, show, checkpoint)
+    if steps < config.steps:
+        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
+              f"castle train --resume {shlex.quote(str(folder))}")
+        raise KeyboardInterrupt
+    return steps, evaluations
 
 
 def _progress_text(progress: Progress) -> str:

@@ -50,7 +50,8 @@ def _markdown_cell(text: str) -> str:
 def to_rich(table: Table) -> rich.table.Table:
     """The table for `rich.print`; its text is shown as it is, without markup."""
     shown = rich.table.Table(title=Text(table.title), title_justify="left",
-                             box=rich.box.SIMPLE_HEAD, pad_edge=False)
+                             box=rich.box.SIMPLE_HEAD, pad_edge=False,
+                             padding=(0, 1, 0, 0))
     for i, column in enumerate(table.columns):
         shown.add_column(Text(column), justify="right" if i in table.numeric else "left")
     for row in table.rows:

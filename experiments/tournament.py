@@ -1,56 +1,38 @@
 """`castle tournament`: all pairs of several agents, from both seats, with ratings."""
 
-import sys
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import rich
 import tyro
 
-from agents.runs import create_run_folder, unique_run_folder
 from castle_env import OptionError, make_agent
 from experiments import plots, ratings, report
 from experiments.match import check_match, play_match
-from experiments.options import RUNS, Mode, chosen_game
+from experiments.options import MatchOptions, command_line
 from experiments.progress import progress_bar
 from experiments.records import GameRecord, summarise
 from experiments.tables import cross_table_table, ratings_table, to_markdown, to_rich
 
 
-@dataclass(frozen=True)
-class Tournament:
+@dataclass(frozen=True, kw_only=True)
+class Tournament(MatchOptions):
     """Play all pairs of agents from both seats; cross-table and Bradley–Terry ratings."""
 
     agents: tyro.conf.Positional[tuple[str, ...]]
     """Two or more agents, such as random greedy alphabeta:2 ppo:PATH."""
-    mode: Mode = "storm"
-    """Which mode's default ruleset to play."""
-    ruleset: str | None = None
-    """A preset's name or a TOML file instead."""
-    games: int = 200
-    """Games of each pair, half from each seat."""
-    opening_plies: int = 4
-    """Random plies before the agents take over; each opening is played from both seats."""
-    seed: int = 0
-    """Seed of openings, agents and bootstrap."""
-    name: str | None = None
-    """Name of the run's folder; one with the time is made up when left out."""
-    runs: Path = RUNS
-    """Where the folders of runs are."""
 
 
 def run(options: Tournament) -> None:
     """Play, print cross-table and ratings, and write them with pictures into a new folder."""
-    game = chosen_game(options.mode, options.ruleset)
+    game = options.game()
     check_match(game, options.games, options.opening_plies, options.seed)
     agents = [make_agent(spec, game) for spec in options.agents]
     if len({agent.name for agent in agents}) < max(2, len(agents)):
         raise OptionError(f"agents are {' '.join(options.agents) or 'none'}; allowed: two or more, "
                           "all different")
-    folder = (unique_run_folder(options.runs, "tournament") if options.name is None
-              else create_run_folder(options.runs, options.name))
+    folder = options.new_folder("tournament")
     pairs = list(combinations(agents, 2))
     records: list[GameRecord] = []
     with progress_bar("tournament", len(pairs) * options.games) as advance:
@@ -69,7 +51,7 @@ def run(options: Tournament) -> None:
                        game.rules.name)
     title = f"Tournament in {game.rules.name}"
     path = report.write_report(folder, [
-        report.intro(title, " ".join(["castle", *sys.argv[1:]]), game, options.seed),
+        report.intro(title, command_line(), game, options.seed),
         "## Ratings\n", to_markdown(ratings_table(rated, "")), "![Ratings](ratings.png)\n",
         _cycles_text(cycles), "## Who beats whom\n", to_markdown(cross_table_table(table, "")),
         "![Cross-table](cross-table.png)\n",

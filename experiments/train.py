@@ -1,29 +1,22 @@
 """`castle train`: self-play training as a run that can be stopped and resumed."""
 
-import shlex
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tyro
 
 from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint, newest_checkpoint
-from agents.runs import create_run_folder, unique_run_folder
 from agents.train_config import TrainConfig
 from castle_env import Game, OptionError, Ruleset
 from experiments import report
 from experiments.learning import check_training, learn, measure
-from experiments.options import RUNS, Mode, chosen_game
+from experiments.options import GameOptions, command_line
 
 
-@dataclass(frozen=True)
-class Train:
+@dataclass(frozen=True, kw_only=True)
+class Train(GameOptions):
     """Train an agent by self-play with MaskablePPO; Ctrl-C saves and stops, --resume goes on."""
 
-    mode: Mode = "storm"
-    """Which mode's default ruleset to play."""
-    ruleset: str | None = None
-    """A preset's name or a TOML file instead."""
     config: tyro.conf.OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
     """How to train."""
     evaluation_games: int = 200
@@ -34,29 +27,21 @@ class Train:
     """A run's folder to go on with; its mode, ruleset and options are kept."""
     until: int | None = None
     """With --resume: learner steps in all, when other than the run's own."""
-    name: str | None = None
-    """Name of the run's folder; one with the time is made up when left out."""
-    runs: Path = RUNS
-    """Where the folders of runs are."""
 
 
 def run(options: Train) -> None:
     """Train a new agent, or go on with an old run, and write its report."""
     game, config, checkpoint = _new(options) if options.resume is None else _resumed(options)
     check_training(game, config, options.evaluation_games, options.report_games)
-    folder = options.resume or _new_folder(options, game)
+    folder = options.resume or options.new_folder(f"train-{game.rules.name}")
     steps, evaluations = learn(game, config, folder, options.evaluation_games, checkpoint)
-    if steps < config.steps:
-        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
-              f"castle train --resume {shlex.quote(str(folder))}")
-        raise KeyboardInterrupt
     agent = f"ppo:{folder}"
     summaries, records = measure(game, agent, options.report_games, config.seed)
     title = f"{agent} in {game.rules.name} after {steps:,} steps"
     report.write_results(folder, config.to_dict(), game,
                          {"steps": steps, "evaluations": evaluations, "final": summaries})
     path = report.write_report(folder, [
-        report.intro(title, " ".join(["castle", *sys.argv[1:]]), game, config.seed),
+        report.intro(title, command_line(), game, config.seed),
         report.READING, report.summary_markdown(summaries),
         report.draw_learning(folder, "learning", agent, evaluations),
         report.draw_summaries(folder, "final", agent, summaries, records),
@@ -68,7 +53,7 @@ def run(options: Train) -> None:
 def _new(options: Train) -> tuple[Game, TrainConfig, None]:
     if options.until is not None:
         raise OptionError("until is for --resume; allowed without it: --steps")
-    return chosen_game(options.mode, options.ruleset), options.config, None
+    return options.game(), options.config, None
 
 
 def _resumed(options: Train) -> tuple[Game, TrainConfig, Checkpoint]:
@@ -87,9 +72,3 @@ def _resumed(options: Train) -> tuple[Game, TrainConfig, Checkpoint]:
                               f"steps that {str(options.resume)!r} has behind it")
     print(f"resuming {options.resume} at {steps:,} steps")
     return game, config, checkpoint
-
-
-def _new_folder(options: Train, game: Game) -> Path:
-    if options.name is None:
-        return unique_run_folder(options.runs, f"train-{game.rules.name}")
-    return create_run_folder(options.runs, options.name)
