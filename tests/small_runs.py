@@ -1,0 +1,106 @@
+"""Training runs that are over in a second, and what tests look at in them."""
+
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from stable_baselines3.common.logger import Logger
+
+from agents.checkpoint import Checkpoint, load_checkpoint
+from agents.train_config import TrainConfig
+from agents.trainer import Trainer
+from agents.training import Progress, train
+from castle_env import Game
+
+# Decisions in one rollout, whatever the number of games.
+ROLLOUT = 128
+# A process that has done nothing after so many waits of 0.02 s is taken to hang.
+MOST_WAITS = 10_000
+# The same for the `castle` command, with a handful of games to measure by.
+SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channels", 4,
+                 "--features", 16, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4)
+
+Evaluations = list[dict[str, Any]]
+
+
+def config(**changes: Any) -> TrainConfig:
+    """A small network, and rollouts of 128 decisions unless `n_steps` says otherwise."""
+    num_envs = changes.pop("num_envs", 16)
+    small: dict[str, Any] = {
+        "steps": 4 * ROLLOUT, "num_envs": num_envs, "n_steps": ROLLOUT // num_envs,
+        "batch_size": 64, "n_epochs": 2, "channels": (4,), "features": 16, "reward": "outcome",
+        "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9, "checkpoint_every": 2 * ROLLOUT,
+        "device": "cpu",
+    }
+    return TrainConfig(**small | changes)
+
+
+def run(
+    game: Game,
+    settings: TrainConfig,
+    folder: Path,
+    checkpoint: Checkpoint | None = None,
+    show: Callable[[Progress], None] = lambda progress: None,
+) -> tuple[int, Evaluations]:
+    """Train in a folder without playing any panel; the rows of an evaluation are made up."""
+    folder.mkdir(exist_ok=True)
+    return train(game, settings, folder,
+                 lambda agent, steps: [{"opponent": "nobody", "win_rate": 0.5, "margin": 0.0}],
+                 show, checkpoint)
+
+
+def quiet_trainer(game: Game, settings: TrainConfig) -> Trainer:
+    """A trainer that logs nowhere, not even into the temporary folder that SB3 would make."""
+    trainer = Trainer(game, settings)
+    trainer.model.set_logger(Logger(None, []))
+    return trainer
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """Steps of all complete checkpoints of a run, each of which is loaded to see that it is."""
+    cards = sorted((folder / "checkpoints").glob("step-*.json"))
+    for card in cards:
+        load_checkpoint(card.with_suffix(".pt"))
+    return [int(card.stem.removeprefix("step-")) for card in cards]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether nested values are equal, tensors bit for bit."""
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def training_state(folder: Path) -> dict[str, Any]:
+    """All that the newest checkpoint holds but the clock."""
+    tensors = load_checkpoint(folder).tensors
+    for episode in tensors["episodes"]:
+        del episode["t"]
+    return tensors
+
+
+def start_castle(*arguments: object) -> "subprocess.Popen[str]":
+    """Start the installed `castle` command."""
+    castle = Path(sysconfig.get_path("scripts")) / "castle"
+    return subprocess.Popen([castle, *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    """Wait until something has come true while a process runs, which must not end before."""
+    for _ in range(MOST_WAITS):
+        if condition():
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    process.kill()
+    raise AssertionError(process.communicate())

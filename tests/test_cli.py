@@ -1,0 +1,396 @@
+"""The `castle` command: what each sub-command prints and writes, and how bad input ends."""
+
+import ast
+import dataclasses
+import errno
+import inspect
+import json
+import os
+import re
+import subprocess
+import sysconfig
+import typing
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import SMALL_OPTIONS
+
+from agents import runs
+from agents.train_config import TrainConfig
+from castle_env import Game, load_ruleset, make_agent, preset_names
+from experiments import evaluate
+from experiments.cli import COMMANDS, main
+from experiments.learning import PANEL
+
+STORM = Game(load_ruleset("storm"))
+START = STORM.format_position(STORM.initial_state())
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it said."""
+
+    status: int
+    output: str
+    errors: str
+
+
+@pytest.fixture
+def castle(tmp_path, monkeypatch, capsys):
+    """Runs the command in an empty folder and in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: object) -> Ended:
+        monkeypatch.setattr("sys.argv", ["castle", *map(str, arguments)])
+        status: Any = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code or 0
+        captured = capsys.readouterr()
+        return Ended(status, captured.out, captured.err)
+
+    return call
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Contents of all files, and the folders, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"folder"
+            for path in folder.rglob("*")}
+
+
+def written(folder: Path) -> Any:
+    """Results of a run whose report shows pictures that are all there and whole."""
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", report)
+    assert pictures
+    for picture in pictures:
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+    assert not [path for path in folder.rglob("*") if path.name.startswith(".")]
+    if not (folder / "results.json").exists():
+        return None
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert {"config", "ruleset", "ruleset_digest", "environment", "results"} == set(results)
+    assert results["environment"]["packages"]["numpy"]
+    return results
+
+
+# What the sub-commands do
+
+
+def test_rulesets_lists_the_presets(castle):
+    ended = castle("rulesets")
+    assert ended.status == 0
+    for name in preset_names():
+        assert re.search(rf"\b{name}\b.*{load_ruleset(name).digest}", ended.output)
+
+
+def test_perft_counts(castle):
+    ended = castle("perft", "storm", "--depth", 3)
+    assert ended.status == 0
+    assert f"perft(3) of storm = {STORM.perft(STORM.initial_state(), 3):,} in" in ended.output
+
+
+def test_perft_divide_adds_up(castle):
+    ended = castle("perft", "sudden-death", "-d", 3, "--divide")
+    *lines, last = ended.output.splitlines()
+    counts = {name: int(count.replace(",", "")) for name, count in map(str.split, lines)}
+    game = Game(load_ruleset("sudden-death"))
+    assert set(counts) == set(map(game.format_action, game.legal_actions(game.initial_state())))
+    assert sum(counts.values()) == game.perft(game.initial_state(), 3)
+    assert f"= {sum(counts.values()):,} in" in last
+
+
+def test_perft_as_json_from_a_position(castle):
+    state = STORM.apply(STORM.initial_state(), STORM.legal_actions(STORM.initial_state())[0])
+    text = STORM.format_position(state)
+    ended = castle("perft", "storm", "--position", text, "--depth", 2, "--divide", "--json")
+    result = json.loads(ended.output)
+    assert (result["ruleset"], result["position"], result["depth"]) == ("storm", text, 2)
+    assert result["count"] == STORM.perft(state, 2) == sum(result["divide"].values())
+    assert json.loads(castle("perft", "storm", "--depth", 0, "--divide", "--json").output)[
+        "count"] == 1
+
+
+def test_perft_of_a_finished_game(castle):
+    game = Game(load_ruleset("storm"))
+    state = game.initial_state()
+    while not game.is_terminal(state):
+        state = game.apply(state, game.legal_actions(state)[0])
+    ended = castle("perft", "storm", "--position", game.format_position(state), "--divide")
+    assert ended.status == 0
+    assert "perft(5) of storm = 0 in" in ended.output
+
+
+def test_perft_of_a_ruleset_file(castle, tmp_path):
+    (tmp_path / "tiny.toml").write_text("mode = 'storm'\nfactions_per_player = 1\n")
+    ended = castle("perft", "tiny.toml", "--depth", 2)
+    assert ended.status == 0
+    assert "perft(2) of tiny = " in ended.output
+
+
+@pytest.mark.parametrize("mode", ["storm", "sudden-death"])
+def test_evaluate(castle, tmp_path, mode):
+    ended = castle("evaluate", "greedy", "random", "--mode", mode, "--games", 20, "--name", "e")
+    assert ended.status == 0
+    assert "report: runs/e/report.md" in ended.output
+    results = written(tmp_path / "runs" / "e")
+    assert results["ruleset"]["name"] == mode
+    assert results["config"]["games"] == 20
+    assert [row["seat"] for row in results["results"]["rows"]] == [0, 1, None]
+    assert results["results"]["rows"][2]["games"] == 20
+    again = castle("evaluate", "greedy", "random", "--mode", mode, "--games", 20)
+    assert again.status == 0
+    folder = Path(re.search(r"report: (runs/evaluate-.*)/report.md", again.output)[1])
+    assert written(tmp_path / folder)["results"] == results["results"]
+
+
+def test_evaluate_an_agent_against_itself_under_other_rules(castle, tmp_path):
+    (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 2\n")
+    ended = castle("evaluate", "greedy", "greedy", "--ruleset", "tiny.toml", "--games", 6,
+                   "--opening-plies", 2, "--seed", 3, "--name", "e", "--runs", "a/b")
+    assert ended.status == 0
+    results = written(tmp_path / "a" / "b" / "e")
+    assert results["ruleset"]["name"] == "tiny"
+    assert [row["seat"] for row in results["results"]["rows"]] == [0, 1]
+
+
+def test_tournament(castle, tmp_path):
+    ended = castle("tournament", "random", "greedy", "alphabeta:1", "--games", 12, "--name", "t")
+    assert ended.status == 0
+    results = written(tmp_path / "runs" / "t")["results"]
+    assert {rating["player"] for rating in results["ratings"]} == {
+        "random", "greedy", "alphabeta:1"}
+    assert len(results["pairs"]) == 3
+    assert "Bradley–Terry" in ended.output
+    assert "report: runs/t/report.md" in ended.output
+
+
+def test_train_and_play_and_resume(castle, tmp_path):
+    ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--evaluate-every", 128,
+                   "--name", "run")
+    assert ended.status == 0
+    assert "agent: ppo:runs/run" in ended.output
+    folder = tmp_path / "runs" / "run"
+    results = written(folder)
+    assert results["results"]["steps"] == 256
+    assert [row["steps"] for row in results["results"]["evaluations"]] == [0, 128, 256]
+    assert [row["opponent"] for row in results["results"]["final"]] == list(PANEL)
+    assert make_agent("ppo:runs/run", STORM).name == "ppo:runs/run"
+    assert castle("evaluate", "ppo:runs/run", "random", "--games", 4).status == 0
+    ended = castle("train", "--resume", "runs/run", "--until", 300, "--evaluation-games", 4,
+                   "--report-games", 4)
+    assert ended.status == 0
+    assert "resuming runs/run at 256 steps" in ended.output
+    assert "after 384 steps" in ended.output
+    results = written(folder)
+    assert results["results"]["steps"] == 384
+    assert (results["config"]["steps"], results["config"]["channels"]) == (300, [4])
+    assert castle("train", "--resume", "runs/run", "--until", 200).status == 2
+
+
+def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):
+    (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 1\n"
+                                        "entry_lanes = 'all'\n")
+    command = ("train", *SMALL_OPTIONS, "--steps", 128, "--ruleset", "tiny.toml", "--name", "tiny")
+    refused = castle(*command)
+    assert refused.status == 2
+    assert "opening_plies is 4; allowed: 0 to 0 in ruleset 'tiny'" in refused.errors
+    assert castle(*command, "--opening-plies", 0).status == 0
+    assert written(tmp_path / "runs" / "tiny")["ruleset"]["name"] == "tiny"
+
+
+def test_demo(castle, tmp_path):
+    ended = castle("demo", "--steps", 100, "--games", 4, "--name", "demo")
+    assert ended.status == 0
+    assert ended.output.splitlines()[-1] == "report: runs/demo/report.md"
+    folder = tmp_path / "runs" / "demo"
+    written(folder)
+    for mode in ("storm", "sudden-death"):
+        results = json.loads((folder / mode / "results.json").read_text(encoding="utf-8"))
+        assert results["ruleset"]["name"] == mode
+        assert [row["opponent"] for row in results["results"]["final"]] == list(PANEL)
+        assert make_agent(f"ppo:runs/demo/{mode}", Game(load_ruleset(mode)))
+
+
+# Help
+
+
+def test_help_lists_the_commands(castle):
+    ended = castle("--help")
+    assert ended.status == 0
+    for name, (module, options) in COMMANDS.items():
+        purpose = getattr(import_module(module), options).__doc__.splitlines()[0]
+        assert name in ended.output
+        assert purpose in unboxed(ended.output)
+
+
+def unboxed(text: str) -> str:
+    return " ".join(re.sub("[─│╭╮╰╯•]", " ", text).split())
+
+
+def explanations(options: type) -> dict[str, str]:
+    """The text below each field in the source of a dataclass and of those it is made from."""
+    found: dict[str, str] = {}
+    for part in filter(dataclasses.is_dataclass, reversed(options.__mro__)):
+        body = ast.parse(inspect.getsource(part)).body[0].body
+        found |= {field.target.id: text.value.value for field, text in pairwise(body)
+                  if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)}
+    return found
+
+
+def explained_fields(options: type) -> dict[str, tuple[str, Any]]:
+    """Explanation and default of each field, those of a nested dataclass among them."""
+    found: dict[str, tuple[str, Any]] = {}
+    for item in dataclasses.fields(options):
+        if typing.get_type_hints(options)[item.name] is TrainConfig:
+            found |= explained_fields(TrainConfig)
+        else:
+            found[item.name] = (explanations(options)[item.name], item.default)
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_explains_every_option_with_its_default(castle, command):
+    module, options = COMMANDS[command]
+    ended = castle(command, "--help")
+    assert ended.status == 0
+    page = unboxed(ended.output)
+    for name, (explanation, default) in explained_fields(
+            getattr(import_module(module), options)).items():
+        if default is dataclasses.MISSING:
+            assert explanation in page
+            continue
+        assert f"--{name.replace('_', '-')}" in page
+        shown = " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+        assert f"{' '.join(explanation.split())} (default: {shown})" in page
+
+
+# Bad input
+
+
+BAD = {
+    "no such ruleset": (["perft", "chess"], ["'chess'", "storm", "sudden-death-home"]),
+    "malformed TOML": (["perft", "malformed.toml"], ["malformed.toml", "not a readable TOML"]),
+    "wrong key": (["evaluate", "random", "greedy", "--ruleset", "key.toml"],
+                  ["key.toml", "'modes'", "mode"]),
+    "a folder as ruleset": (["train", "--ruleset", "."], ["no ruleset '.'"]),
+    "negative depth": (["perft", "storm", "--depth", -1], ["depth is -1", "from 0 on"]),
+    "bad position": (["perft", "storm", "--position", "6/6"], ["'6/6'", "allowed"]),
+    "empty position": (["perft", "storm", "--position", ""], ["''", "allowed"]),
+    "position of another mode": (["perft", "storm", "--position", START.replace("8,8", "9,8")],
+                                 ["9,8"]),
+    "no such agent": (["evaluate", "random", "stockfish"], ["'stockfish'", "alphabeta", "ppo"]),
+    "wrong argument": (["evaluate", "alphabeta:x", "random"], ["'alphabeta:x'", "allowed"]),
+    "no checkpoint": (["evaluate", "ppo:nowhere.pt", "random"], ["'nowhere.pt'"]),
+    "no path": (["evaluate", "ppo", "random"], ["'ppo:'", "ppo:PATH"]),
+    "file that is no checkpoint": (["evaluate", "ppo:key.toml", "random"], ["'key.toml'"]),
+    "checkpoint in a long path": (["evaluate", "ppo:" + "x" * 5000, "random"], ["name too long"]),
+    "odd games": (["evaluate", "random", "greedy", "--games", 3], ["games is 3", "even"]),
+    "no games": (["tournament", "random", "greedy", "--games", 0], ["games is 0", "even"]),
+    "opening of a whole game": (["evaluate", "random", "greedy", "--opening-plies", 16],
+                                ["opening_plies is 16", "0 to 14", "'storm'"]),
+    "negative seed": (["evaluate", "random", "greedy", "--seed", -1], ["seed is -1"]),
+    "negative seed of a tournament": (["tournament", "random", "greedy", "--seed", -1],
+                                      ["seed is -1"]),
+    "one agent": (["tournament", "random"], ["agents are random", "two or more"]),
+    "no agents": (["tournament"], ["agents are none", "two or more"]),
+    "an agent twice": (["tournament", "alphabeta:1", "alphabeta:01"], ["all different"]),
+    "a bad agent of a tournament": (["tournament", "random", "greedy", "x"], ["'x'"]),
+    "run that exists": (["evaluate", "random", "greedy", "--runs", "old", "--name", "run"],
+                        ["'old/run'", "exists already"]),
+    "trained run that exists": (["train", "--runs", "old", "--name", "run"],
+                                ["'old/run'", "exists already"]),
+    "demo that exists": (["demo", "--runs", "old", "--name", "run"],
+                         ["'old/run'", "exists already"]),
+    "tournament that exists": (["tournament", "random", "greedy", "--runs", "old", "--name",
+                                "run"], ["'old/run'", "exists already"]),
+    "name that is a path": (["evaluate", "random", "greedy", "--name", "a/b"], ["'a/b'"]),
+    "runs below a file": (["evaluate", "random", "greedy", "--runs", "key.toml"],
+                          ["cannot make folder 'key.toml'"]),
+    "training below a file": (["train", "--runs", "key.toml/x"], ["cannot make folder"]),
+    "demo below a file": (["demo", "--runs", "key.toml"], ["cannot make folder 'key.toml'"]),
+    "bad baseline": (["train", "--baselines", "random", "gready"], ["'gready'", "allowed"]),
+    "odd evaluation": (["train", "--evaluation-games", 3], ["games is 3", "even"]),
+    "odd report": (["train", "--report-games", 7], ["games is 7", "even"]),
+    "odd demo": (["demo", "--games", 7], ["games is 7", "even"]),
+    "demo without steps": (["demo", "--steps", 0], ["steps is 0"]),
+    "demo of a negative seed": (["demo", "--seed", -1], ["seed is -1"]),
+    "device that is none": (["train", "--device", "abacus"], ["device is 'abacus'", "cpu"]),
+    "device that is not here": (["train", "--device", "meta"], ["device is 'meta'", "cpu"]),
+    "long opening": (["train", "--opening-plies", 15], ["opening_plies is 15", "0 to 14"]),
+    "until alone": (["train", "--until", 5], ["until", "--resume", "--steps"]),
+    "resume from nowhere": (["train", "--resume", "nowhere"], ["no checkpoint in 'nowhere'"]),
+    "resume from an empty run": (["train", "--resume", "old/run"], ["no checkpoint in 'old/run'"]),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, kind):
+    arguments, mentioned = BAD[kind]
+    (tmp_path / "malformed.toml").write_text("mode = \n[")
+    (tmp_path / "key.toml").write_text("modes = 'storm'\n")
+    (tmp_path / "old" / "run").mkdir(parents=True)
+    before = files_in(tmp_path)
+    ended = castle(*arguments)
+    assert ended.status == 2
+    assert ended.output == ""
+    assert ended.errors.startswith("castle: ")
+    assert ended.errors.count("\n") == 1
+    for text in mentioned:
+        assert text in ended.errors
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["chess"], ["perft"], ["perft", "storm", "--depth", "deep"],
+    ["evaluate", "random"], ["evaluate", "random", "greedy", "--games", "1.5"],
+    ["evaluate", "random", "greedy", "random"], ["train", "--mode", "chess"],
+    ["train", "--steps", "0"], ["train", "--gamma", "2"], ["train", "--channels"],
+    ["train", "--wings", "2"], ["demo", "--mode", "storm"]])
+def test_arguments_that_cannot_be_read(castle, tmp_path, arguments):
+    ended = castle(*arguments)
+    assert ended.status == 2
+    assert "Traceback" not in ended.errors
+    assert "--help" in ended.errors
+    assert files_in(tmp_path) == {}
+
+
+def test_a_full_disk_is_one_message(castle, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(runs.os, "fsync", full)
+    for command in (["evaluate", "random", "greedy", "--games", 2],
+                    ["train", *SMALL_OPTIONS, "--steps", 128]):
+        ended = castle(*command)
+        assert ended.status == 2
+        assert re.fullmatch(r"castle: cannot write '.*': No space left on device",
+                            ended.errors.strip())
+
+
+def test_ctrl_c_ends_with_130(castle, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "play_match", interrupted)
+    ended = castle("evaluate", "random", "greedy")
+    assert ended.status == 130
+    assert ended.errors.strip() == "castle: stopped"
+
+
+def test_the_installed_command(tmp_path):
+    command = Path(sysconfig.get_path("scripts")) / "castle"
+    done = subprocess.run([command, "perft", "storm", "--depth", "2"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "perft(2) of storm = " in done.stdout
+    done = subprocess.run([command, "perft", "chess"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"castle: no ruleset 'chess'.*\n", done.stderr)
+    assert files_in(tmp_path) == {}

@@ -1,0 +1,276 @@
+"""What the learner is shown, in the rollouts of real training: masks, decisions, rewards, seats."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scripted import ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_of
+from small_runs import ROLLOUT, config, quiet_trainer
+from stable_baselines3.common.callbacks import BaseCallback
+
+from agents.opponent_pool import OpponentPool
+from agents.sb3_env import SB3VecEnv
+from agents.selfplay_env import SelfPlayVectorEnv
+from castle_env import Game, OptionError, Position, make_agent
+from castle_env.board import PASS, SQUARES
+from castle_env.position import PositionArray, stack, unstack
+from castle_env.vector_env import CastleVectorEnv
+
+SOURCES = ["storm", "sudden-death", "sudden-death-step", QUICK_DEATH]
+
+
+@dataclass
+class Rollout:
+    """Copies of a rollout buffer's arrays; the first two axes are steps and games."""
+
+    observations: Any
+    actions: Any
+    action_masks: Any
+    rewards: Any
+    episode_starts: Any
+
+
+@dataclass(eq=False)
+class Watch(BaseCallback):
+    """Keeps every rollout, and opponent and seat of every game that follows a finished one."""
+
+    rollouts: list[Rollout] = field(default_factory=list)
+    seatings: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def _on_step(self) -> bool:
+        env, dones = self.training_env.env, self.locals["dones"]
+        self.seatings.update(zip(env.opponents[dones].tolist(), env.seats[dones].tolist(),
+                                 strict=True))
+        return True
+
+    def _on_rollout_end(self) -> None:
+        buffer = self.model.rollout_buffer
+        self.rollouts.append(Rollout(
+            buffer.observations.copy(), buffer.actions[:, :, 0].astype(int).copy(),
+            buffer.action_masks.reshape(*buffer.rewards.shape, -1).copy(), buffer.rewards.copy(),
+            buffer.episode_starts.astype(bool)))
+
+
+def watched(game: Game, rollouts: int, **changes: Any) -> Watch:
+    """What is seen in some rollouts, with a past self among the opponents from half-way on."""
+    trainer, watch = quiet_trainer(game, config(**changes)), Watch()
+    trainer.model.learn(rollouts // 2 * ROLLOUT, watch)
+    trainer.add_snapshot()
+    trainer.model.learn((rollouts - rollouts // 2) * ROLLOUT, watch, reset_num_timesteps=False)
+    return watch
+
+
+def positions(game: Game, observations: Any) -> PositionArray:
+    """The positions that observations of learners who are to move show, shape (n,).
+
+    The first four planes are sets of squares, the last six single numbers.
+    """
+    planes = observations.reshape(len(observations), -1, SQUARES).astype(np.float64)
+    bits = planes[:, :4].astype(np.int64) @ (1 << np.arange(SQUARES))
+    factions, plies = game.rules.factions_per_player, game.rules.max_plies
+    count = np.rint(planes[:, -6:-2, 0] * factions).astype(np.int64)
+    left = np.rint(planes[:, -2, 0] * plies).astype(np.int64)
+    on_board = planes[:, :2].sum(axis=2).astype(np.int64)
+    states = stack([Position(*[0] * 9)] * len(planes))
+    for index, name in enumerate(("own", "opposing", "strongholds", "bastion")):
+        states[name] = bits[:, index]
+    states["own_hand"], states["opposing_hand"] = count[:, 0], count[:, 1]
+    # What is neither in the hand nor on the board nor scored by the other one is a forfeit.
+    states["own_forfeits"] = factions - count[:, 0] - on_board[:, 0] - count[:, 3]
+    states["opposing_forfeits"] = factions - count[:, 1] - on_board[:, 1] - count[:, 2]
+    states["ply"] = plies - left
+    return states
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=name_of)
+def test_masks_in_the_buffer_are_those_of_its_observations(source):
+    """Pitfall 2."""
+    game = game_of_source(source)
+    watch = watched(game, 4, opening_plies=3)
+    for rollout in watch.rollouts:
+        seen = rollout.observations.reshape(ROLLOUT, -1)
+        states = positions(game, seen)
+        masks = rollout.action_masks.reshape(ROLLOUT, -1)
+        assert np.count_nonzero(masks != game.legal_action_masks(states)) == 0
+        assert masks[np.arange(ROLLOUT), rollout.actions.reshape(-1)].all()
+        assert np.array_equal(game.observations(states).reshape(ROLLOUT, -1), seen)
+    assert len(watch.rollouts) == 4
+
+
+def replies(game: Game, position: Position) -> list[Position]:
+    return [game.apply(position, action) for action in game.legal_actions(position)]
+
+
+def reward_of(game: Game, end: Position, seat: int, reward: str) -> float:
+    margin = game.outcome(end).margin * (-1 if seat else 1)
+    return margin / (2 * game.rules.factions_per_player) if reward == "margin" else np.sign(margin)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=name_of)
+@pytest.mark.parametrize("reward", ["outcome", "margin"])
+def test_rows_of_the_buffer_are_the_decisions_of_the_learner_and_nothing_else(source, reward):
+    """Pitfalls 8, 18: each row follows from the last by the learner's action and one reply."""
+    game = game_of_source(source)
+    watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward)
+    table = {name: np.concatenate([getattr(rollout, name) for rollout in watch.rollouts])
+             for name in ("observations", "actions", "rewards", "episode_starts")}
+    ends = 0
+    for index in range(4):
+        seats = table["observations"][:, index, -1, 0, 0].astype(int)
+        states = unstack(positions(game, table["observations"][:, index]))
+        starts = table["episode_starts"][:, index]
+        for row in range(len(states) - 1):
+            assert states[row].ply % 2 == seats[row]
+            if starts[row]:
+                start = game.initial_state()
+                assert states[row] in (replies(game, start) if seats[row] else [start])
+            after = game.apply(states[row], int(table["actions"][row, index]))
+            given = table["rewards"][row, index]
+            if not starts[row + 1]:
+                assert (given, seats[row + 1]) == (0, seats[row])
+                assert states[row + 1] in replies(game, after)
+                continue
+            ends += 1
+            last = [after] if game.is_terminal(after) else replies(game, after)
+            possible = [reward_of(game, end, seats[row], reward) for end in last
+                        if game.is_terminal(end)]
+            assert np.isclose(given, possible).any()
+    assert ends > 20
+
+
+def test_returns_of_the_two_seats_sum_to_zero():
+    """Pitfall 8: two players without chance, each of them once the learner in either seat."""
+    game, margins = game_of_source(QUICK_DEATH), set()
+    for salt in range(8):
+        one, other = Salted(game, salt), Salted(game, salt + 100)
+        first, second = seat_returns(game, one, other), seat_returns(game, other, one)
+        assert first == [-second[1], -second[0]]
+        margins |= set(first)
+    assert min(margins) < 0 < max(margins)
+
+
+class Salted(Positional):
+    """One of many players whom the position alone decides."""
+
+    def __init__(self, game: Game, salt: int) -> None:
+        super().__init__(game)
+        self._salt = salt
+
+    def choose(self, position: Position) -> int:
+        legal = self._game.legal_actions(position)
+        return legal[hash((*position, self._salt)) % len(legal)]
+
+
+def seat_returns(game: Game, learner: Positional, opponent: Positional) -> list[float]:
+    """What the learner gets from seat 0 and from seat 1."""
+    pool = OpponentPool([opponent], 1)
+    env = SB3VecEnv(SelfPlayVectorEnv(16, game.rules, pool, "margin"))
+    env.seed(1)
+    env.reset()
+    found: dict[int, set[float]] = {0: set(), 1: set()}
+    for _ in range(60):
+        seats = env.env.seats.copy()
+        actions = learner.select_actions(env.env.states, np.random.default_rng(0))
+        _, rewards, dones, infos = env.step(actions)
+        for index in np.flatnonzero(dones):
+            assert infos[index]["episode"]["r"] == rewards[index]
+            found[int(seats[index])].add(float(rewards[index]))
+        assert not rewards[~dones].any()
+    assert [len(results) for results in found.values()] == [1, 1]
+    assert pool.members[0].games > 32
+    return [results.pop() for results in found.values()]
+
+
+def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
+    """Pitfall 8: in seat 1 the only decision is a pass, and it carries the loss."""
+    game = game_of_source(ONE_FACTION)
+    watch = watched(game, 4, opening_plies=0)
+    for rollout in watch.rollouts:
+        seats = rollout.observations[:, :, -1, 0, 0].astype(int)
+        assert rollout.episode_starts.all()
+        assert np.array_equal(rollout.rewards, 1 - 2 * seats)
+        assert (rollout.actions[seats == 1] == PASS).all()
+        assert (rollout.action_masks[seats == 1].sum(axis=1) == 1).all()
+        assert (rollout.actions[seats == 0] != PASS).all()
+        assert set(seats.flat) == {0, 1}
+
+
+def test_every_opponent_is_met_from_both_seats_about_equally():
+    """Pitfall 17."""
+    game = game_of_source(QUICK_DEATH)
+    watch = watched(game, 40, opening_plies=2)
+    numbers = {number for number, _ in watch.seatings}
+    assert len(numbers) == 4  # itself, random, greedy, a past self
+    for number in numbers:
+        games = watch.seatings[number, 0] + watch.seatings[number, 1]
+        assert games > 50
+        assert abs(watch.seatings[number, 0] / games - 0.5) < 2.5 / games ** 0.5
+
+
+@pytest.mark.parametrize("source", ["storm", "sudden-death"])
+def test_probability_ratios_of_the_first_minibatch_are_one(source, monkeypatch):
+    """Pitfall 6: the update sees the masks that acting saw; 1e-5 is what float32 leaves."""
+    model, old, new = watched(game_of_source(source), 4).model, [], []
+    policy, buffer = model.policy, model.rollout_buffer
+    evaluate, get = policy.evaluate_actions, buffer.get
+
+    def watched_get(*arguments):
+        for minibatch in get(*arguments):
+            old.append(minibatch.old_log_prob.clone())
+            yield minibatch
+
+    def watched_evaluate(observations, actions, action_masks=None):
+        values, log_prob, entropy = evaluate(observations, actions, action_masks=action_masks)
+        new.append(log_prob.detach().clone())
+        return values, log_prob, entropy
+
+    monkeypatch.setattr(buffer, "get", watched_get)
+    monkeypatch.setattr(policy, "evaluate_actions", watched_evaluate)
+    model.learn(ROLLOUT, reset_num_timesteps=False)
+    ratios = torch.exp(new[0] - old[0])
+    assert len(ratios) == 64
+    assert torch.abs(ratios - 1).max() < 1e-5
+    assert torch.abs(torch.exp(new[-1] - old[-1]) - 1).max() > 1e-5
+
+
+def test_hundreds_of_masked_batches_of_169_actions():
+    """Pitfall 5: logits from flat to extreme, many legal actions or a single one."""
+    game = game_of_source("sudden-death")
+    policy, rng = quiet_trainer(game, config()).model.policy, np.random.default_rng(0)
+    states = game.initial_states(256)
+    for batch in range(400):
+        observations, masks = game.encode(states)
+        if batch % 2:  # all but one action forbidden
+            chosen = game.random_actions(states, rng)
+            masks = np.eye(game.num_actions, dtype=np.int8)[chosen]
+        with torch.no_grad():
+            policy.action_net.weight.mul_(1.05 if batch < 200 else 0.98)
+            actions, _, log_prob = policy(torch.as_tensor(observations), action_masks=masks)
+            distribution = policy.get_distribution(torch.as_tensor(observations), masks)
+        probabilities = distribution.distribution.probs.numpy()
+        assert masks[np.arange(256), actions].all()
+        assert np.isfinite(log_prob.numpy()).all()
+        assert np.isfinite(distribution.entropy().numpy()).all()
+        assert (probabilities[masks == 0] == 0).all()
+        assert np.abs(probabilities.sum(axis=1) - 1).max() < 1e-4
+        states, over = game.advance(states, game.random_actions(states, rng))
+        states[over] = game.initial_states(int(over.sum()))
+
+
+def test_only_an_env_that_resets_at_once_can_be_learned_from():
+    with pytest.raises(OptionError, match=r"autoreset_mode is .*NEXT_STEP.*SAME_STEP"):
+        SB3VecEnv(CastleVectorEnv(2))
+
+
+@pytest.mark.parametrize("plies", [-1, 5])
+def test_openings_as_long_as_a_game_are_refused(plies):
+    game = game_of_source(QUICK_DEATH)
+    with pytest.raises(OptionError, match=f"opening_plies is {plies}; allowed: 0 to 4"):
+        SelfPlayVectorEnv(2, game.rules, OpponentPool([make_agent("random", game)], 1), "outcome",
+                          plies)

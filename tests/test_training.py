@@ -1,0 +1,241 @@
+"""Training runs: on schedule, reproducible, resumable from any end, and what they leave behind."""
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small_runs import (
+    ROLLOUT,
+    SMALL_OPTIONS,
+    checkpoint_steps,
+    config,
+    run,
+    same,
+    start_castle,
+    training_state,
+    wait_until,
+)
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from agents.checkpoint import load_checkpoint, newest_checkpoint
+from agents.train_config import TrainConfig
+from castle_env import Game, OptionError, load_ruleset
+from castle_env.vector_env import CastleVectorEnv
+
+GAMES = {name: Game(load_ruleset(name)) for name in ("storm", "sudden-death")}
+STORM = GAMES["storm"]
+
+# Schedule
+
+
+@pytest.mark.parametrize("num_envs", [1, 8, 64])
+def test_everything_happens_every_so_many_steps_not_calls(tmp_path, num_envs):
+    """Pitfall 34: at the first pause after each multiple of the number asked for."""
+    settings = config(num_envs=num_envs, steps=1000, snapshot_every=200, evaluate_every=300,
+                      checkpoint_every=500, pool_size=99)
+    shown: list[int] = []
+    steps, evaluations = run(STORM, settings, tmp_path,
+                             show=lambda progress: shown.append(progress.steps))
+    pool = load_checkpoint(tmp_path).card["results"]["pool"]
+    assert steps == 1024
+    assert [row["name"] for row in pool[3:]] == ["step-256", "step-512", "step-640", "step-896",
+                                                 "step-1024"]
+    assert [evaluation["steps"] for evaluation in evaluations] == [0, 384, 640, 1024]
+    assert checkpoint_steps(tmp_path) == [0, 512, 1024]
+    assert shown == list(range(0, 1025, ROLLOUT))
+
+
+def events(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """All scalars by tag, as TensorBoard shows them: (step, value) in the order of writing."""
+    accumulator = EventAccumulator(str(folder / "tensorboard"), {"scalars": 0})
+    accumulator.Reload()
+    return {tag: [(event.step, event.value) for event in accumulator.Scalars(tag)]
+            for tag in accumulator.Tags()["scalars"]}
+
+
+def test_tensorboard_has_the_usual_scalars(tmp_path):
+    """Pitfall 35."""
+    run(STORM, config(evaluate_every=2 * ROLLOUT), tmp_path)
+    scalars = events(tmp_path)
+    assert {"rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/approx_kl",
+            "train/entropy_loss", "train/value_loss", "train/explained_variance",
+            "evaluation/nobody/win_rate", "evaluation/nobody/margin", "pool/self/average_result",
+            "pool/past selves/average_result", "pool/random/average_result"} <= set(scalars)
+    for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
+        assert [step for step, _ in scalars[tag] if step] == [128, 256, 384, 512]
+    assert [step for step, _ in scalars["evaluation/nobody/win_rate"]] == [0, 256, 512]
+    assert all(-1 <= value <= 1 for _, value in scalars["rollout/ep_rew_mean"])
+    assert all(4 <= value <= 8 for _, value in scalars["rollout/ep_len_mean"])
+
+
+# Same seed, resuming
+
+
+def test_same_seed_same_weights(tmp_path):
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        run(STORM, config(seed=seed), tmp_path / name)
+    a, b, c = (training_state(tmp_path / name) for name in "abc")
+    assert same(a, b)
+    assert not torch.equal(*(state["policy"]["action_net.weight"] for state in (a, c)))
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("changes", [
+    {}, {"pool_size": 1, "snapshot_every": ROLLOUT, "reward": "margin", "num_envs": 64}])
+def test_resumed_run_is_the_straight_run(tmp_path, name, changes):
+    """Bit for bit: weights, optimizer, games, pool, past selves and random numbers."""
+    game, settings = GAMES[name], config(steps=4 * ROLLOUT, **changes)
+    run(game, settings, tmp_path / "straight")
+    run(game, config(steps=2 * ROLLOUT, **changes), tmp_path / "resumed")
+    np.random.seed(99)  # noqa: NPY002
+    torch.manual_seed(99)
+    run(game, settings, tmp_path / "resumed", load_checkpoint(tmp_path / "resumed", game))
+    assert same(*(training_state(tmp_path / kind) for kind in ("straight", "resumed")))
+    pools = [load_checkpoint(tmp_path / kind).card["results"]["pool"]
+             for kind in ("straight", "resumed")]
+    assert pools[0] == pools[1]
+
+
+@pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+def test_a_ppo_baseline_stays_itself_in_a_resumed_run(tmp_path, game):
+    """It may have another network than the learner, and plays its most probable action."""
+    run(game, config(), tmp_path / "baseline")
+    settings = {"baselines": (f"ppo:{tmp_path / 'baseline'}",), "channels": (3, 5), "features": 8}
+    run(game, config(steps=4 * ROLLOUT, **settings), tmp_path / "straight")
+    run(game, config(steps=2 * ROLLOUT, **settings), tmp_path / "resumed")
+    run(game, config(steps=4 * ROLLOUT, **settings), tmp_path / "resumed",
+        load_checkpoint(tmp_path / "resumed", game))
+    assert same(*(training_state(tmp_path / kind) for kind in ("straight", "resumed")))
+
+
+def interrupting(trainer_env: type, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> None:
+    """Let the n-th steps of the games each be hit by a Ctrl-C."""
+    step, taken = trainer_env.step, [0]
+
+    def interrupted(self, actions):
+        taken[0] += 1
+        if taken[0] in at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return step(self, actions)
+
+    monkeypatch.setattr(trainer_env, "step", interrupted)
+
+
+@pytest.mark.parametrize("step", [1, 11, 16])
+def test_interrupt_saves_what_is_done_and_the_rest_follows_exactly(tmp_path, monkeypatch, step):
+    """Wherever in a rollout of 8 steps it comes, the run ends after the next update."""
+    settings = config(steps=4 * ROLLOUT, checkpoint_every=10**9)
+    run(STORM, settings, tmp_path / "straight")
+    before = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        interrupting(CastleVectorEnv, patch, {step})
+        steps, _ = run(STORM, settings, tmp_path / "stopped")
+    assert signal.getsignal(signal.SIGINT) is before
+    assert steps == -(-step // 8) * ROLLOUT
+    assert checkpoint_steps(tmp_path / "stopped") == [0, steps]
+    steps, _ = run(STORM, settings, tmp_path / "stopped", load_checkpoint(tmp_path / "stopped"))
+    assert steps == 4 * ROLLOUT
+    assert same(*(training_state(tmp_path / kind) for kind in ("straight", "stopped")))
+
+
+def test_second_interrupt_ends_the_run_at_once(tmp_path, monkeypatch):
+    interrupting(CastleVectorEnv, monkeypatch, {11, 12})
+    with pytest.raises(KeyboardInterrupt):
+        run(STORM, config(), tmp_path)
+    assert checkpoint_steps(tmp_path) == [0]
+
+
+def test_a_run_that_is_done_resumes_to_nothing(tmp_path):
+    run(STORM, config(), tmp_path)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoints/*")}
+    steps, evaluations = run(STORM, config(), tmp_path, load_checkpoint(tmp_path))
+    assert (steps, len(evaluations)) == (512, 2)
+    assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoints/*")}
+
+
+# The command, killed and interrupted from outside
+
+
+def test_a_killed_run_leaves_no_broken_file_and_goes_on(tmp_path):
+    """Pitfall 35 too: every curve has each of its steps once, in order, across the kill."""
+    folder = tmp_path / "killed"
+    process = start_castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", "killed",
+                           "--steps", 10**8, "--checkpoint-every", ROLLOUT,
+                           "--evaluate-every", 10**9)
+    wait_until(lambda: len(list(folder.glob("checkpoints/step-*.json"))) > 4, process)
+    process.kill()
+    process.communicate()
+    for lost in sorted(folder.glob("checkpoints/step-*.json"))[-2:]:
+        lost.unlink()  # so that the curves have gone on after the last checkpoint
+    last = checkpoint_steps(folder)[-1]
+    process = start_castle("train", "--resume", folder, "--until", last + 2 * ROLLOUT,
+                           "--evaluation-games", 2, "--report-games", 2)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert f"resuming {folder} at {last:,} steps" in output
+    assert checkpoint_steps(folder) == list(range(0, last + 2 * ROLLOUT + 1, ROLLOUT))
+    assert (folder / "report.md").is_file()
+    scalars = events(folder)
+    for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
+        steps = [step for step, _ in scalars[tag] if step]
+        assert steps == list(range(ROLLOUT, last + 2 * ROLLOUT + 1, ROLLOUT))
+    for points in scalars.values():
+        steps = [step for step, _ in points]
+        assert steps == sorted(set(steps))
+
+
+def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
+    folder = tmp_path / "with space"
+    process = start_castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", folder.name,
+                           "--steps", 10**8, "--checkpoint-every", 10**9)
+    wait_until(lambda: list(folder.glob("checkpoints/step-*.json")) != [], process)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == 130
+    assert errors.strip().splitlines()[-1] == "castle: stopped"
+    assert "Traceback" not in errors
+    steps = load_checkpoint(folder).card["steps"]
+    assert checkpoint_steps(folder)[0] == 0
+    assert f"stopped at {steps:,} of 100,000,000 steps" in output
+    assert f"castle train --resume '{folder}'" in output
+
+
+# Configuration
+
+
+def test_config_survives_json():
+    settings = config(baselines=("random", "mcts:20"))
+    assert TrainConfig.from_dict(settings.to_dict()) == settings
+    with pytest.raises(OptionError, match="unknown training option 'hats'; allowed: steps, seed"):
+        TrainConfig.from_dict({"hats": 3})
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"steps": 0}, "steps is 0; allowed: an integer from 1 on"),
+    ({"pool_size": -1}, "pool_size is -1"),
+    ({"features": 0}, "features is 0"),
+    ({"channels": ()}, r"channels is \(\)"),
+    ({"channels": (4, 0)}, r"channels is \(4, 0\)"),
+    ({"seed": -1}, "seed is -1; allowed: an integer from 0 to 4294967295"),
+    ({"seed": 2**32}, "seed is 4294967296"),
+    ({"learning_rate": 0.0}, "learning_rate is 0.0; allowed: a number above 0"),
+    ({"learning_rate": float("nan")}, "learning_rate is nan"),
+    ({"clip_range": float("inf")}, "clip_range is inf"),
+    ({"gamma": 1.01}, "gamma is 1.01; allowed: a number from 0 to 1"),
+    ({"gae_lambda": -0.1}, "gae_lambda is -0.1"),
+    ({"ent_coef": float("nan")}, "ent_coef is nan"),
+    ({"batch_size": 1}, "batch_size is 1"),
+    ({"batch_size": 127}, "batch_size is 127.*128"),
+])
+def test_what_cannot_be_trained_with_is_refused(changes, said):
+    with pytest.raises(OptionError, match=said):
+        config(**changes)
+
+
+def test_a_last_minibatch_of_another_size_is_no_harm(tmp_path):
+    run(STORM, config(steps=2 * ROLLOUT, batch_size=60), tmp_path)
+    weights = load_checkpoint(newest_checkpoint(tmp_path)).tensors["policy"]
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
