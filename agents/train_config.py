@@ -53,12 +53,16 @@ class TrainConfig:
     """Learner steps between two evaluations against the panel."""
     checkpoint_every: int = 500_000
     """Learner steps between two checkpoints; there is one at the end in any case."""
+    threads: int = 1
+    """Threads of PyTorch on the CPU; for a small network, more gain little on a free machine and
+    lose much on a busy one."""
     device: str = "auto"
     """PyTorch device; "auto" takes a GPU where there is one."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "num_envs", "n_steps", "batch_size", "n_epochs", "features",
-                     "pool_size", "snapshot_every", "evaluate_every", "checkpoint_every"):
+                     "threads", "pool_size", "snapshot_every", "evaluate_every",
+                     "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 1 on")
         if not self.channels or min(self.channels) < 1:

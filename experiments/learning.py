@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -50,6 +51,7 @@ def learn(
 
     Raises `KeyboardInterrupt` after a run that was stopped, having said how to go on with it.
     """
+    torch.set_num_threads(config.threads)
     columns = (TextColumn("training"), BarColumn(), TextColumn("{task.fields[shown]}"),
                TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
