@@ -1,4 +1,4 @@
-"""One decorator for every compiled function: how to compile and cache is decided here."""
+"""The decorators of every compiled function: how to compile and cache is decided here."""
 
 import hashlib
 import warnings
@@ -21,8 +21,18 @@ def kernel(function: Kernel) -> Kernel:
     """Compile with numba on first call and keep the machine code on disk.
 
     Where it cannot be kept, functions are compiled anew in each process, and a warning says so.
+    Compiled code runs without Python's global lock: other threads go on meanwhile.
     """
-    compiled: Any = njit(function)
+    return _compiled(function, forceinline=False)
+
+
+def inlined_kernel(function: Kernel) -> Kernel:
+    """A `kernel` that becomes part of its callers, whose loops can then turn into vector code."""
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Kernel, forceinline: bool) -> Kernel:
+    compiled: Any = njit(nogil=True, forceinline=forceinline)(function)
     try:
         compiled._cache = _Cache(function)
     except RuntimeError:

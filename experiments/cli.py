@@ -13,6 +13,7 @@ from castle_env.errors import CastleError
 COMMANDS: Final = {
     "rulesets": ("experiments.rulesets", "Rulesets"),
     "perft": ("experiments.perft", "Perft"),
+    "solve": ("experiments.solve", "Solve"),
     "train": ("experiments.train", "Train"),
     "evaluate": ("experiments.evaluate", "Evaluate"),
     "tournament": ("experiments.tournament", "Tournament"),
