@@ -15,7 +15,8 @@ from typing import Final, TypeAlias
 import gymnasium
 import numpy as np
 
-from castle_env import Game, castle_v0, load_ruleset
+from agents.solver import Solver
+from castle_env import Game, Ruleset, castle_v0, load_ruleset
 from castle_env.batch import random_playouts
 
 # One counted run: of at least so many seconds, where more work makes it longer; gives its value.
@@ -24,6 +25,9 @@ Run: TypeAlias = Callable[[float], float]
 # Games at once where they are played in batches, and the steps taken between looks at the clock.
 GAMES: Final = 1024
 STEPS: Final = 100
+
+# Bytes of the table for small solves, which would spend their time on clearing a larger one.
+SMALL_TABLE: Final = 1 << 24
 
 WARM_UP_SECONDS: Final = 0.1
 
@@ -170,6 +174,33 @@ def aec_play(mode: str) -> Iterator[Run]:
 
 
 @contextmanager
+def solver_nodes() -> Iterator[Run]:
+    """Positions visited per second while storm with six factions each is solved from the start."""
+    game = _small_storm(6)
+
+    def solve() -> int:
+        solver = Solver(game, SMALL_TABLE)
+        solver.solve(game.initial_state())
+        return solver.nodes
+
+    yield rate(solve)
+
+
+@contextmanager
+def solver_solve(preset: str) -> Iterator[Run]:
+    """Seconds to prove the value of the empty board, with an empty table of the default size."""
+    game, small = Game(load_ruleset(preset)), _small_storm(3)
+    Solver(small, SMALL_TABLE).solve(small.initial_state())
+
+    def run(_: float) -> float:
+        start = time.perf_counter()
+        Solver(game).solve(game.initial_state())
+        return time.perf_counter() - start
+
+    yield run
+
+
+@contextmanager
 def package_import() -> Iterator[Run]:
     """`import castle_env` in a new process, with its byte code compiled."""
     def run(_: float) -> float:
@@ -196,6 +227,10 @@ def first_step(warm: bool) -> Iterator[Run]:
         yield run
 
 
+def _small_storm(factions: int) -> Game:
+    return Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": factions}))
+
+
 def _seconds_of(program: str, **environment: str) -> float:
     """The number that a Python program prints in a process of its own, with one thread."""
     done = subprocess.run([sys.executable, "-P", "-c", program], check=True, text=True,
@@ -212,6 +247,8 @@ MEASUREMENTS: Final = {
         Measurement("plies/s", partial(vector_play, "castle_env/SuddenDeath-v0")),
     "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v0")),
     "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
+    "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
+    "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),
     "import.castle_env": Measurement("s", package_import),
     "first_step.cold": Measurement("s", partial(first_step, warm=False)),
     "first_step.warm": Measurement("s", partial(first_step, warm=True)),
