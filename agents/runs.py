@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,11 +117,14 @@ def unique_run_folder(root: Path, prefix: str) -> Path:
     If that name is taken, -2, -3, … is added. Raises `RunError` like `create_run_folder`.
     """
     name = f"{prefix}-{datetime.now():%Y%m%d-%H%M%S}"
-    candidate, number = name, 1
-    while os.path.lexists(root / candidate):
-        number += 1
-        candidate = f"{name}-{number}"
-    return create_run_folder(root, candidate)
+    for number in count(1):
+        candidate = name if number == 1 else f"{name}-{number}"
+        try:
+            return create_run_folder(root, candidate)
+        except RunError:
+            if not os.path.lexists(root / candidate):
+                raise
+    raise AssertionError("numbers do not end")
 
 
 def environment_info() -> dict[str, Any]:

@@ -51,6 +51,10 @@ class TrainConfig:
     """Learner steps between two snapshots for the pool."""
     evaluate_every: int = 200_000
     """Learner steps between two evaluations against the panel."""
+    evaluation_games: int = 200
+    """Games against each opponent of the panel in one evaluation."""
+    report_games: int = 1000
+    """Games against each opponent of the panel in the report at the end."""
     checkpoint_every: int = 500_000
     """Learner steps between two checkpoints; there is one at the end in any case."""
     threads: int = 1

@@ -160,14 +160,19 @@ def train(
     return schedule.steps, schedule.evaluations
 
 
+class _PurgingTensorBoard(TensorBoardOutputFormat):
+    """SB3's output to TensorBoard, which drops what a folder holds from step `first` on."""
+
+    def __init__(self, folder: Path, first: int | None) -> None:
+        self.writer = SummaryWriter(str(folder), purge_step=first)
+        self._is_closed = False
+
+
 @contextmanager
 def _logging_to(folder: Path, checkpoint: Checkpoint | None) -> Iterator[Logger]:
     """A logger whose curves go on after a checkpoint; what a killed run wrote beyond is dropped."""
-    output = TensorBoardOutputFormat(str(folder))
-    output.writer.close()
     first = None if checkpoint is None else checkpoint.tensors["steps"] + 1
-    output.writer = SummaryWriter(str(folder), purge_step=first)
-    logger = Logger(str(folder), [output])
+    logger = Logger(str(folder), [_PurgingTensorBoard(folder, first)])
     try:
         yield logger
     finally:

@@ -58,6 +58,8 @@ def make_agent(spec: str, game: Game) -> Agent:
 
     Raises `AgentError` for an unknown name, wrong arguments, or a ruleset it cannot play.
     """
+    if not isinstance(spec, str):
+        raise AgentError(f"an agent's name is {spec!r}; allowed: text such as 'alphabeta:4'")
     name, _, arguments = spec.partition(":")
     if name in _registered:
         return _registered[name](arguments, game)

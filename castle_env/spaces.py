@@ -19,8 +19,8 @@ class LegalDiscrete(spaces.Discrete):
 
     Some tools, Gymnasium's `check_env` among them, seed the space in the middle of a game, draw an
     action, and play it after a reset with the same seed. Therefore after `seed(n)` in the middle
-    of a game, until the env goes on, actions are drawn that are legal after `reset(seed=n)`, if
-    the env was lately reset so; of these only such as are legal now, if there are any.
+    of a game, until the env goes on, of the legal actions only such are drawn, if there are any,
+    as are also legal after `reset(seed=n)`, if the env was lately reset so.
     """
 
     def __init__(self, num_actions: int) -> None:
@@ -58,7 +58,7 @@ class LegalDiscrete(spaces.Discrete):
         if mask is not None or probability is not None or now is None:
             return super().sample(mask, probability)
         if coming is not None:
-            now = now & coming if (now & coming).any() else coming
+            now = now & coming if (now & coming).any() else now
         legal = now.nonzero()[0]
         if len(legal) == 0:
             return np.int64(0)

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from castle_env.board import PASS
-from castle_env.errors import IllegalActionError, OptionError
+from castle_env.errors import CastleError, IllegalActionError, OptionError
 from castle_env.options import (
     RENDER_MODES,
     OpponentSource,
@@ -118,7 +118,12 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         if self.autoreset_mode == AutoresetMode.DISABLED and waiting.any():
             raise IllegalActionError(f"game {np.flatnonzero(waiting)[0]} is over; reset it with "
                                      'options={"reset_mask": ...} before the next step')
-        self._take_turns(np.flatnonzero(~waiting), numbers)
+        before = self.states.copy(), self._over.copy(), self._unheard.copy()
+        try:
+            self._take_turns(np.flatnonzero(~waiting), numbers)
+        except CastleError:
+            self.states, self._over, self._unheard = before
+            raise
         ended = self._over & ~waiting
         rewards = self._rewards(ended)
         info = self._final_info(ended) if ended.any() else {}

@@ -11,16 +11,15 @@ from experiments import report
 from experiments.learning import check_training, learn, measure
 from experiments.options import MODES, Mode, RunOptions, command_line
 
-# How often each agent is measured while it trains, and by how many games per opponent.
+# How often each agent is measured while it trains.
 EVALUATIONS: Final = 8
-EVALUATION_GAMES: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demo(RunOptions):
     """Train a small agent for each mode by self-play, measure both, and write a report."""
 
-    steps: int = 400_000
+    steps: int = 500_000
     """Learner steps for each mode."""
     games: int = 400
     """Games against each opponent of the panel, half from each seat."""
@@ -30,30 +29,34 @@ class Demo(RunOptions):
 
 def run(options: Demo) -> None:
     """Train and measure both modes; print the tables and where the report is."""
-    config = TrainConfig(steps=options.steps, seed=options.seed,
+    config = TrainConfig(steps=options.steps, seed=options.seed, report_games=options.games,
                          evaluate_every=max(1, options.steps // EVALUATIONS))
     for mode in MODES:
-        check_training(Game(load_ruleset(mode)), config, EVALUATION_GAMES, options.games)
-    folder = options.new_folder("demo")
+        check_training(Game(load_ruleset(mode)), config)
+    with options.new_folder("demo") as folder:
+        _train_and_measure(options, config, folder)
+
+
+def _train_and_measure(options: Demo, config: TrainConfig, folder: Path) -> None:
     parts = [
         "# Self-play agents for both modes\n",
         f"Trained and measured by `{command_line()}` with seed {options.seed}; each mode's numbers "
-        "stand in its `results.json`.\n",
+        f"stand in its `results.json`.\n\n{report.circumstances()}",
         report.READING,
     ]
     for mode in MODES:
-        parts += run_mode(mode, config, folder, options.games)
+        parts += run_mode(mode, config, folder)
     path = report.write_report(folder, parts)
     print(f"report: {path}")
 
 
-def run_mode(mode: Mode, config: TrainConfig, folder: Path, games: int) -> list[str]:
+def run_mode(mode: Mode, config: TrainConfig, folder: Path) -> list[str]:
     """Train and measure an agent in a folder of its own; the parts of the report about it."""
     game = Game(load_ruleset(mode))
     own_folder = create_run_folder(folder, mode)
-    steps, evaluations = learn(game, config, own_folder, EVALUATION_GAMES)
+    steps, evaluations = learn(game, config, own_folder)
     agent = f"ppo:{own_folder}"
-    summaries, records = measure(game, agent, games, config.seed)
+    summaries, records = measure(game, agent, config.report_games, config.seed)
     report.write_results(own_folder, config.to_dict(), game,
                          {"evaluations": evaluations, "final": summaries})
     report.print_summaries(summaries, f"{agent} after {steps:,} steps")

@@ -1,10 +1,11 @@
 """`castle evaluate`: how one agent does against another, from both seats."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import tyro
 
-from castle_env import make_agent
+from castle_env import Agent, Game, make_agent
 from experiments import report
 from experiments.match import check_match, play_match
 from experiments.options import MatchOptions, command_line
@@ -27,13 +28,17 @@ def run(options: Evaluate) -> None:
     game = options.game()
     check_match(game, options.games, options.opening_plies, options.seed)
     pair = make_agent(options.agent, game), make_agent(options.opponent, game)
-    folder = options.new_folder("evaluate")
-    with progress_bar(f"{options.agent} against {options.opponent}", options.games) as advance:
+    with options.new_folder("evaluate") as folder:
+        _play(options, game, pair, folder)
+
+
+def _play(options: Evaluate, game: Game, pair: tuple[Agent, Agent], folder: Path) -> None:
+    title = f"{options.agent} against {options.opponent} in {game.rules.name}"
+    with progress_bar(title, options.games) as advance:
         records = play_match(game, pair, options.games, options.opening_plies, options.seed,
                              advance)
     summary = summarise(records, pair[0].name, pair[1].name, options.seed)
     report.write_results(folder, asdict(options), game, summary)
-    title = f"{options.agent} against {options.opponent} in {game.rules.name}"
     path = report.write_report(folder, [
         report.intro(title, command_line(), game, options.seed),
         report.READING, report.summary_markdown([summary]),

@@ -26,9 +26,9 @@ PANEL: Final = ("random", "greedy", "alphabeta:2")
 OPENING_PLIES: Final = 4
 
 
-def check_training(game: Game, config: TrainConfig, *games: int) -> None:
-    """Raise `CastleError` for what would end a run halfway; `games` are those of its matches."""
-    for count in games:
+def check_training(game: Game, config: TrainConfig) -> None:
+    """Raise `CastleError` for what would end a run halfway."""
+    for count in (config.evaluation_games, config.report_games):
         check_match(game, count, _opening_plies(game), config.seed)
     check_opening_plies(game, config.opening_plies)
     check_device(config.device)
@@ -44,7 +44,6 @@ def learn(
     game: Game,
     config: TrainConfig,
     folder: Path,
-    evaluation_games: int,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[int, list[dict[str, Any]]]:
     """Train in a run's folder, with progress in the terminal; see `agents.training.train`.
@@ -52,15 +51,14 @@ def learn(
     Raises `KeyboardInterrupt` after a run that was stopped, having said how to go on with it.
     """
     torch.set_num_threads(config.threads)
-    columns = (TextColumn("training"), BarColumn(), TextColumn("{task.fields[shown]}"),
-               TimeRemainingColumn())
+    columns = (BarColumn(bar_width=10), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("training", total=config.steps, shown="")
 
         def show(progress: Progress) -> None:
             bar.update(task, completed=progress.steps, shown=_progress_text(progress))
 
-        evaluate = partial(_evaluate, game, config.seed, evaluation_games)
+        evaluate = partial(_evaluate, game, config.seed, config.evaluation_games)
         steps, evaluations = train(game, config, folder, evaluate, show, checkpoint)
     if steps < config.steps:
         print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
@@ -70,9 +68,10 @@ def learn(
 
 
 def _progress_text(progress: Progress) -> str:
-    rates = ", ".join(f"{row['opponent']} {row['win_rate']:.0%}" for row in progress.evaluation)
-    return (f"{progress.steps:,} of {progress.total:,} steps, {progress.steps_per_second:,.0f}/s; "
-            f"wins against {rates or '-'}")
+    """Steps, speed and win rates against the panel, short enough for 80 columns."""
+    rates = " ".join(f"{row['opponent']} {row['win_rate']:.0%}" for row in progress.evaluation)
+    done = f"{progress.steps // 1000}k/{progress.total // 1000}k"
+    return f"{done} {progress.steps_per_second:,.0f}/s {rates}"
 
 
 def _evaluate(game: Game, seed: int, games: int, agent: Agent, steps: int) -> list[dict[str, Any]]:

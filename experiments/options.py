@@ -1,6 +1,9 @@
 """Options that several commands share."""
 
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -21,11 +24,20 @@ class RunOptions:
     runs: Path = Path("runs")
     """Where the folders of runs are."""
 
-    def new_folder(self, prefix: str) -> Path:
-        """Make the run's folder, called `name` or `prefix` with the time; raises `RunError`."""
-        if self.name is None:
-            return unique_run_folder(self.runs, prefix)
-        return create_run_folder(self.runs, self.name)
+    @contextmanager
+    def new_folder(self, prefix: str) -> Iterator[Path]:
+        """Make the run's folder, called `name` or `prefix` with the time; raises `RunError`.
+
+        A run that fails or is stopped takes its folder with it, unless it has saved a checkpoint.
+        """
+        folder = (unique_run_folder(self.runs, prefix) if self.name is None
+                  else create_run_folder(self.runs, self.name))
+        try:
+            yield folder
+        except BaseException:
+            if not any(folder.rglob("checkpoints/step-*.json")):
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ and line styles as well.
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,11 @@ _HATCHES: Final = ("", "///", "...")
 # From losing to winning, through white at an even share.
 _SHARES: Final = LinearSegmentedColormap.from_list("shares", [RED, "#FFFFFF", BLUE])
 
+# For each agent and each source of positions: (ply, value) in the order of plies.
+PlyCurves: TypeAlias = dict[str, dict[str, list[tuple[int, Interval]]]]
+
 _LONGEST_NAME: Final = 30
-_MOST_BINS: Final = 33
+_MOST_BINS: Final = 49
 
 
 def learning_curve(
@@ -54,14 +57,7 @@ def learning_curve(
     figure, axes = _figure(f"Win rate of {subject} while it learns",
                            "band: 95% Wilson interval; a draw counts as half a win", 7.5, 4.2)
     for number, (opponent, curve) in enumerate(curves.items()):
-        steps = [step for step, _ in curve]
-        rates = [rate for _, rate in curve]
-        colour = _COLOURS[number % len(_COLOURS)]
-        axes.fill_between(steps, [rate.low for rate in rates], [rate.high for rate in rates],
-                          color=colour, alpha=0.15, linewidth=0)
-        axes.plot(steps, [rate.estimate for rate in rates], color=colour, linewidth=2, markersize=5,
-                  linestyle=_LINES[number % len(_LINES)], marker=_MARKERS[number % len(_MARKERS)],
-                  label=f"against {_shown(opponent)}", clip_on=False, zorder=3)
+        _curve(axes, number, curve, f"against {_shown(opponent)}")
     axes.axhline(0.5, color=GREY, linewidth=1, zorder=0.9)
     axes.set_ylim(0, 1)
     _share_axis(axes, "y", "win rate")
@@ -69,6 +65,68 @@ def learning_curve(
     axes.xaxis.set_major_formatter(lambda step, _: _count(step))
     _legend(figure, axes)
     _save(figure, path)
+
+
+def _curve(
+    axes: Axes, number: int, curve: Sequence[tuple[int, Interval]], label: str
+) -> None:
+    """A line with the band of its intervals; `number` tells it from the others of the picture."""
+    places = [place for place, _ in curve]
+    values = [value for _, value in curve]
+    colour = _COLOURS[number % len(_COLOURS)]
+    axes.fill_between(places, [value.low for value in values], [value.high for value in values],
+                      color=colour, alpha=0.15, linewidth=0)
+    axes.plot(places, [value.estimate for value in values], color=colour, linewidth=2,
+              markersize=5, linestyle=_LINES[number % len(_LINES)],
+              marker=_MARKERS[number % len(_MARKERS)], label=label, clip_on=False, zorder=3)
+
+
+def regret_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
+    """How much agents throw away at each ply: mean regret in Victory Points per move.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    figure, panels = _ply_panels(curves, f"Regret by ply in {subject}", "VP thrown away per move")
+    panels[0].set_ylim(bottom=0)
+    _save(figure, path)
+
+
+def optimal_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
+    """How often agents choose an optimal move at each ply.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    figure, panels = _ply_panels(curves, f"Share of optimal moves by ply in {subject}",
+                                 "optimal moves")
+    panels[0].set_ylim(0, 1)
+    for axes in panels:
+        _share_axis(axes, "y", axes.get_ylabel())
+    _save(figure, path)
+
+
+def _ply_panels(curves: PlyCurves, headline: str, label: str) -> tuple[Figure, Sequence[Axes]]:
+    """A panel for each agent, with a curve for each source of positions; all on the same scales."""
+    columns = min(3, len(curves))
+    rows = -(-len(curves) // columns)
+    figure = _bare_figure(max(6.5, 3.3 * columns), 1.5 + 2.2 * rows)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    panels: list[Axes] = list(grid.flat)
+    for axes, (agent, by_source) in zip(panels, curves.items(), strict=False):
+        _style(axes)
+        for number, (source, curve) in enumerate(by_source.items()):
+            _curve(axes, number, curve, source)
+        axes.set_title(_shown(agent), loc="left", fontsize=9.5, color=BLACK)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axes in panels[len(curves):]:
+        axes.set_visible(False)
+    for axes in panels[:len(curves)][-columns:]:
+        axes.set_xlabel("ply (even: first player)")
+        axes.tick_params(labelbottom=True)
+    for axes in panels[::columns]:
+        axes.set_ylabel(label)
+    _legend(figure, panels[0], title="positions from (band: 95% bootstrap interval):")
+    _headline(figure, headline)
+    return figure, panels[:len(curves)]
 
 
 def win_rates(
@@ -132,7 +190,7 @@ def margin_distribution(
         _margin_panel(axes, by_seat, edges)
         axes.set_title(f"against {_shown(opponent)}", loc="left", fontsize=9, color=BLACK)
     panels[-1].set_xlabel("own Victory Points minus the opponent's "
-                          "(right of the line: won; ◆ mean)")
+                          "(line: draw; ◆ mean)")
     panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     panels[-1].yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     _legend(figure, panels[0], title="seat of the agent:")
@@ -143,14 +201,13 @@ def margin_distribution(
 def _margin_panel(
     axes: Axes, by_seat: Mapping[str, Sequence[int]], edges: npt.NDArray[np.float64]
 ) -> None:
-    """Bars of the seats side by side in each bin; heights are shares of the seat's games."""
-    width = (edges[1] - edges[0]) * 0.9 / len(by_seat)
+    """Outlines of the seats over each other; heights are shares of the seat's games."""
     for number, (seat, values) in enumerate(by_seat.items()):
         shares = np.histogram(values, edges)[0] / max(1, len(values))
-        left = edges[:-1] + (edges[1] - edges[0]) * 0.05 + number * width
         colour = _COLOURS[number % len(_COLOURS)]
-        axes.bar(left, shares, width=width, align="edge", color=colour, alpha=0.85, label=seat,
-                 edgecolor="white", linewidth=0.4, hatch=_HATCHES[number % len(_HATCHES)])
+        axes.stairs(shares, edges, fill=True, color=colour, alpha=0.25)
+        axes.stairs(shares, edges, color=colour, linewidth=1.8, label=seat,
+                    linestyle=_LINES[number % len(_LINES)])
         if values:
             axes.plot([np.mean(values)], [1], marker="D", markersize=6, color=colour,
                       markeredgecolor=BLACK, clip_on=False, zorder=3,

@@ -81,13 +81,18 @@ def print_summaries(summaries: Sequence[Summary], title: str) -> None:
 
 def intro(title: str, command: str, game: Game, seed: int) -> str:
     """The head of a report: what was run, on which rules, with which versions."""
-    environment = environment_info()
-    versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
-    machine = environment["machine"]
     return (f"# {title}\n\n"
             f"Ruleset `{game.rules.name}` (`{game.rules.digest}`), seed {seed}; "
             f"all numbers come from `{command}` and stand in `results.json`.\n\n"
-            f"<sub>{versions}; Python {environment['python']}; {machine['processor']}, "
+            f"{circumstances()}")
+
+
+def circumstances() -> str:
+    """Versions, machine and git commit in small print."""
+    environment = environment_info()
+    versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
+    machine = environment["machine"]
+    return (f"<sub>{versions}; Python {environment['python']}; {machine['processor']}, "
             f"{machine['cores']} cores, {machine['os']}; "
             f"commit {environment['git_commit'] or 'unknown'}</sub>\n")
 

@@ -6,6 +6,7 @@ from typing import Any
 import rich
 
 from castle_env import Ruleset, load_ruleset, preset_names
+from castle_env.board import SQUARE_NAMES
 from experiments.tables import Table, to_rich
 
 
@@ -24,7 +25,7 @@ def run(options: Rulesets) -> None:
 def differences(rules: Ruleset) -> str:
     """The keys in which a ruleset differs from its mode's default, with their values."""
     default = _flat(Ruleset.from_dict({"mode": rules.mode}).to_dict())
-    changed = [f"{key} = {_text(value)}" for key, value in _flat(rules.to_dict()).items()
+    changed = [f"{key} = {_text(key, value)}" for key, value in _flat(rules.to_dict()).items()
                if key != "name" and value != default.get(key)]
     return ", ".join(changed) or "nothing: the default"
 
@@ -34,5 +35,8 @@ def _flat(keys: dict[str, Any]) -> dict[str, Any]:
     return keys | {f"victory_points.{key}": value for key, value in points.items()}
 
 
-def _text(value: Any) -> str:
-    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
+def _text(key: str, value: Any) -> str:
+    if key == "strongholds":
+        return " ".join(name for name, here in zip(SQUARE_NAMES, "".join(value), strict=True)
+                        if here == "#")
+    return str(value)

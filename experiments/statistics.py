@@ -82,6 +82,27 @@ def bootstrap_mean_interval(
     return Interval(mean, float(ends.low), float(ends.high))
 
 
+def clustered_mean_intervals(
+    values: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], rng: np.random.Generator
+) -> list[Interval]:
+    """Mean of each column of `values` (n, k) and its percentile bootstrap interval.
+
+    Values of one cluster, by its number in `clusters` (n,), belong together, as moves of one game
+    do: whole clusters are resampled. One cluster alone has no interval (NaN). Raises `OptionError`
+    where there is no value.
+    """
+    if len(values) == 0:
+        raise OptionError("no values to take the mean of; allowed: at least 1")
+    _, members = np.unique(clusters, return_inverse=True)
+    sizes = np.bincount(members)
+    count, means = len(sizes), values.mean(axis=0)
+    if count == 1:
+        return [Interval(float(mean), math.nan, math.nan) for mean in means]
+    sums = np.stack([np.bincount(members, column) for column in values.T], axis=1)
+    times = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    return percentile_intervals(means, (times @ sums) / (times @ sizes)[:, np.newaxis])
+
+
 def percentile_intervals(
     estimates: npt.NDArray[np.float64], resampled: npt.NDArray[np.float64]
 ) -> list[Interval]:

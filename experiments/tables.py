@@ -53,7 +53,8 @@ def to_rich(table: Table) -> rich.table.Table:
                              box=rich.box.SIMPLE_HEAD, pad_edge=False,
                              padding=(0, 1, 0, 0))
     for i, column in enumerate(table.columns):
-        shown.add_column(Text(column), justify="right" if i in table.numeric else "left")
+        shown.add_column(Text(column), justify="right" if i in table.numeric else "left",
+                         overflow="fold")
     for row in table.rows:
         shown.add_row(*map(Text, row))
     return shown

@@ -2,12 +2,13 @@
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import rich
 import tyro
 
-from castle_env import OptionError, make_agent
+from castle_env import Agent, Game, OptionError, make_agent
 from experiments import plots, ratings, report
 from experiments.match import check_match, play_match
 from experiments.options import MatchOptions, command_line
@@ -32,7 +33,11 @@ def run(options: Tournament) -> None:
     if len({agent.name for agent in agents}) < max(2, len(agents)):
         raise OptionError(f"agents are {' '.join(options.agents) or 'none'}; allowed: two or more, "
                           "all different")
-    folder = options.new_folder("tournament")
+    with options.new_folder("tournament") as folder:
+        _play(options, game, agents, folder)
+
+
+def _play(options: Tournament, game: Game, agents: list[Agent], folder: Path) -> None:
     pairs = list(combinations(agents, 2))
     records: list[GameRecord] = []
     with progress_bar("tournament", len(pairs) * options.games) as advance:

@@ -19,24 +19,51 @@ class Train(GameOptions):
 
     config: tyro.conf.OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
     """How to train."""
-    evaluation_games: int = 200
-    """Games against each opponent of the panel in one evaluation."""
-    report_games: int = 1000
-    """Games against each opponent of the panel in the report at the end."""
     resume: Path | None = None
-    """A run's folder to go on with; its mode, ruleset and options are kept."""
+    """A run's folder to go on with, under its own options; only --until goes with it."""
     until: int | None = None
     """With --resume: learner steps in all, when other than the run's own."""
 
 
 def run(options: Train) -> None:
     """Train a new agent, or go on with an old run, and write its report."""
-    game, config, checkpoint = _new(options) if options.resume is None else _resumed(options)
-    check_training(game, config, options.evaluation_games, options.report_games)
-    folder = options.resume or options.new_folder(f"train-{game.rules.name}")
-    steps, evaluations = learn(game, config, folder, options.evaluation_games, checkpoint)
+    if options.resume is not None:
+        _resume(options, options.resume)
+        return
+    if options.until is not None:
+        raise OptionError("until is for --resume; allowed without it: --steps")
+    game = options.game()
+    check_training(game, options.config)
+    with options.new_folder(f"train-{game.rules.name}") as folder:
+        _learn_and_measure(game, options.config, folder, None)
+
+
+def _resume(options: Train, folder: Path) -> None:
+    if options != Train(resume=folder, until=options.until):
+        raise OptionError("other options than --until are given with --resume; allowed: none, "
+                          "since a run goes on under its own")
+    checkpoint = load_checkpoint(newest_checkpoint(folder))
+    if "optimizer" not in checkpoint.tensors:
+        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
+                              "one of a training run, which can go on")
+    config, steps = TrainConfig.from_dict(checkpoint.card["config"]), checkpoint.tensors["steps"]
+    if options.until is not None:
+        config = replace(config, steps=options.until)
+        if options.until < steps:
+            raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
+                              f"steps that {str(folder)!r} has behind it")
+    game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
+    check_training(game, config)
+    print(f"resuming {folder} at {steps:,} steps")
+    _learn_and_measure(game, config, folder, checkpoint)
+
+
+def _learn_and_measure(
+    game: Game, config: TrainConfig, folder: Path, checkpoint: Checkpoint | None
+) -> None:
+    steps, evaluations = learn(game, config, folder, checkpoint)
     agent = f"ppo:{folder}"
-    summaries, records = measure(game, agent, options.report_games, config.seed)
+    summaries, records = measure(game, agent, config.report_games, config.seed)
     title = f"{agent} in {game.rules.name} after {steps:,} steps"
     report.write_results(folder, config.to_dict(), game,
                          {"steps": steps, "evaluations": evaluations, "final": summaries})
@@ -48,27 +75,3 @@ def run(options: Train) -> None:
     ])
     report.print_summaries(summaries, title)
     print(f"report: {path}\nagent: {agent}")
-
-
-def _new(options: Train) -> tuple[Game, TrainConfig, None]:
-    if options.until is not None:
-        raise OptionError("until is for --resume; allowed without it: --steps")
-    return options.game(), options.config, None
-
-
-def _resumed(options: Train) -> tuple[Game, TrainConfig, Checkpoint]:
-    assert options.resume is not None
-    checkpoint = load_checkpoint(newest_checkpoint(options.resume))
-    if "optimizer" not in checkpoint.tensors:
-        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
-                              "one of a training run, which can go on")
-    game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
-    config = TrainConfig.from_dict(checkpoint.card["config"])
-    steps = checkpoint.tensors["steps"]
-    if options.until is not None:
-        config = replace(config, steps=options.until)
-        if options.until < steps:
-            raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
-                              f"steps that {str(options.resume)!r} has behind it")
-    print(f"resuming {options.resume} at {steps:,} steps")
-    return game, config, checkpoint

@@ -182,14 +182,14 @@ def test_train_and_play_and_resume(castle, tmp_path):
     assert [row["opponent"] for row in results["results"]["final"]] == list(PANEL)
     assert make_agent("ppo:runs/run", STORM).name == "ppo:runs/run"
     assert castle("evaluate", "ppo:runs/run", "random", "--games", 4).status == 0
-    ended = castle("train", "--resume", "runs/run", "--until", 300, "--evaluation-games", 4,
-                   "--report-games", 4)
+    ended = castle("train", "--resume", "runs/run", "--until", 300)
     assert ended.status == 0
     assert "resuming runs/run at 256 steps" in ended.output
     assert "after 384 steps" in ended.output
     results = written(folder)
     assert results["results"]["steps"] == 384
     assert (results["config"]["steps"], results["config"]["channels"]) == (300, [4])
+    assert results["config"]["report_games"] == 4
     assert castle("train", "--resume", "runs/run", "--until", 200).status == 2
 
 
@@ -324,6 +324,8 @@ BAD = {
     "device that is not here": (["train", "--device", "meta"], ["device is 'meta'", "cpu"]),
     "long opening": (["train", "--opening-plies", 15], ["opening_plies is 15", "0 to 14"]),
     "until alone": (["train", "--until", 5], ["until", "--resume", "--steps"]),
+    "resume with other options": (["train", "--resume", "old/run", "--learning-rate", 0.5],
+                                  ["other options", "--resume", "--until"]),
     "resume from nowhere": (["train", "--resume", "nowhere"], ["no checkpoint in 'nowhere'"]),
     "resume from an empty run": (["train", "--resume", "old/run"], ["no checkpoint in 'old/run'"]),
 }
@@ -360,7 +362,7 @@ def test_arguments_that_cannot_be_read(castle, tmp_path, arguments):
     assert files_in(tmp_path) == {}
 
 
-def test_a_full_disk_is_one_message(castle, monkeypatch):
+def test_a_full_disk_is_one_message_and_leaves_nothing(castle, monkeypatch, tmp_path):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -371,9 +373,10 @@ def test_a_full_disk_is_one_message(castle, monkeypatch):
         assert ended.status == 2
         assert re.fullmatch(r"castle: cannot write '.*': No space left on device",
                             ended.errors.strip())
+        assert not list((tmp_path / "runs").iterdir())
 
 
-def test_ctrl_c_ends_with_130(castle, monkeypatch):
+def test_ctrl_c_ends_with_130_and_leaves_nothing(castle, monkeypatch, tmp_path):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -381,6 +384,7 @@ def test_ctrl_c_ends_with_130(castle, monkeypatch):
     ended = castle("evaluate", "random", "greedy")
     assert ended.status == 130
     assert ended.errors.strip() == "castle: stopped"
+    assert not list((tmp_path / "runs").iterdir())
 
 
 def test_the_installed_command(tmp_path):

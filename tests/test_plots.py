@@ -43,7 +43,20 @@ def draw_ratings(path):
                        "storm")
 
 
-DRAWERS = [draw_learning_curve, draw_win_rates, draw_margins, draw_cross_table, draw_ratings]
+PLY_CURVES = {name: {"own games": [(4, Interval(0.5, 0.2, 0.8)), (5, UNKNOWN)],
+                     "random play": [(0, UNKNOWN)]} for name in ("a", "b", "c", ODD_NAME)}
+
+
+def draw_regret(path):
+    plots.regret_by_ply(PLY_CURVES, path, "storm")
+
+
+def draw_optimal_moves(path):
+    plots.optimal_by_ply(PLY_CURVES, path, "storm")
+
+
+DRAWERS = [draw_learning_curve, draw_win_rates, draw_margins, draw_cross_table, draw_ratings,
+           draw_regret, draw_optimal_moves]
 
 
 @pytest.mark.parametrize("draw", DRAWERS)
@@ -75,7 +88,7 @@ def test_bins_cover_all_margins_and_centre_one_on_zero(lowest, highest):
     widths = np.diff(edges)
     assert edges[0] < lowest
     assert edges[-1] > highest
-    assert len(widths) <= 35
+    assert len(widths) <= 51
     assert (widths == widths[0]).all()
     assert widths[0] % 2 == 1
     assert ((edges / widths[0]) % 1 == 0.5).all()

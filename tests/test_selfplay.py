@@ -124,8 +124,8 @@ def test_learner_gets_better_than_random_from_both_seats(trained):
 
 def test_panel_is_always_part_of_the_evaluation(tmp_path):
     """Pitfall 20: whoever is in the pool."""
-    steps, evaluations = learn(STORM, config(baselines=("random",), evaluate_every=2 * ROLLOUT),
-                               tmp_path, 4)
+    steps, evaluations = learn(STORM, config(baselines=("random",), evaluate_every=2 * ROLLOUT,
+                                             evaluation_games=4), tmp_path)
     assert PANEL == ("random", "greedy", "alphabeta:2")
     assert [evaluation["steps"] for evaluation in evaluations] == [0, 256, 512]
     for evaluation in evaluations:
@@ -139,7 +139,7 @@ def test_evaluation_leaves_training_alone(tmp_path):
     """Pitfall 2: with and without evaluations the same weights, games, pool and random numbers."""
     for name, every in (("often", 1), ("rarely", 10**9)):
         (tmp_path / name).mkdir()
-        learn(STORM, config(evaluate_every=every), tmp_path / name, 6)
+        learn(STORM, config(evaluate_every=every, evaluation_games=6), tmp_path / name)
     assert same(training_state(tmp_path / "often"), training_state(tmp_path / "rarely"))
     assert len(load_checkpoint(tmp_path / "often").card["results"]["evaluations"]) == 5
 

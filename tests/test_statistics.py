@@ -10,6 +10,7 @@ from castle_env.errors import OptionError
 from experiments.statistics import (
     Interval,
     bootstrap_mean_interval,
+    clustered_mean_intervals,
     percentile_intervals,
     wilson_interval,
 )
@@ -90,3 +91,32 @@ def test_percentile_intervals_of_each_column():
     first, second = percentile_intervals(np.array([500.0, -400.0]), resampled)
     assert (first.estimate, first.low, first.high) == pytest.approx((500, 25, 975))
     assert (second.estimate, second.low, second.high) == pytest.approx((-400, -975, -25))
+
+
+def test_clustered_bootstrap_of_clusters_of_one_is_the_plain_one():
+    values = np.random.default_rng(5).normal(3.0, 2.0, (400, 2))
+    found = clustered_mean_intervals(values, np.arange(400), np.random.default_rng(0))
+    for column, interval in zip(values.T, found, strict=True):
+        plain = bootstrap_mean_interval(column, np.random.default_rng(0))
+        assert interval.estimate == pytest.approx(plain.estimate)
+        assert (interval.low, interval.high) == pytest.approx((plain.low, plain.high), abs=0.03)
+
+
+def test_copies_within_a_cluster_are_no_evidence():
+    values, clusters = np.random.default_rng(5).normal(size=(50, 1)), np.arange(50)
+    once, = clustered_mean_intervals(values, clusters, np.random.default_rng(0))
+    often, = clustered_mean_intervals(np.repeat(values, 9, axis=0), np.repeat(clusters, 9),
+                                      np.random.default_rng(0))
+    assert (often.estimate, often.low, often.high) == pytest.approx(
+        (once.estimate, once.low, once.high))
+
+
+def test_clustered_bootstrap_of_little_data():
+    rng = np.random.default_rng(0)
+    alone, = clustered_mean_intervals(np.array([[1.0], [2.0]]), np.array([7, 7]), rng)
+    assert alone.estimate == 1.5
+    assert not alone.is_known
+    equal, = clustered_mean_intervals(np.full((3, 1), 2.0), np.array([0, 0, 1]), rng)
+    assert equal == Interval(2.0, 2.0, 2.0)
+    with pytest.raises(OptionError, match="at least 1"):
+        clustered_mean_intervals(np.empty((0, 1)), np.empty(0, dtype=np.int64), rng)

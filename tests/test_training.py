@@ -171,8 +171,7 @@ def test_a_killed_run_leaves_no_broken_file_and_goes_on(tmp_path):
     for lost in sorted(folder.glob("checkpoints/step-*.json"))[-2:]:
         lost.unlink()  # so that the curves have gone on after the last checkpoint
     last = checkpoint_steps(folder)[-1]
-    process = start_castle("train", "--resume", folder, "--until", last + 2 * ROLLOUT,
-                           "--evaluation-games", 2, "--report-games", 2)
+    process = start_castle("train", "--resume", folder, "--until", last + 2 * ROLLOUT)
     output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert f"resuming {folder} at {last:,} steps" in output
