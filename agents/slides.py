@@ -16,6 +16,7 @@ import numpy.typing as npt
 from castle_env.board import DIRECTIONS, EDGES, ENTRIES, FIRST_COLUMN, SIZE, SQUARES, TOP_ROW
 from castle_env.compiled import inlined_kernel, kernel
 from castle_env.kernels import Rules, neighbours, popcount, shift
+from castle_env.position import Position
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,6 +42,12 @@ class Board(NamedTuple):
     opposing: int
     strongholds: int
     bastion: int
+
+
+@kernel
+def board_of(position: Position) -> Board:
+    """What a position holds of that."""
+    return Board(position.own, position.opposing, position.strongholds, position.bastion)
 
 
 class Weights(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from agents.position_key import symmetry_table
-from agents.slides import ROWS, Board
+from agents.slides import ROWS, board_of
 from agents.storm_search import (
     BUSY_SLOTS,
     MOST_PLIES,
@@ -23,7 +23,7 @@ from castle_env.board import ENTRIES
 from castle_env.errors import AgentError, OptionError
 from castle_env.game import Game
 from castle_env.position import Position
-from castle_env.ruleset import STORM
+from castle_env.ruleset import STORM, Ruleset
 
 DEFAULT_MEMORY: Final = 1 << 28
 MAX_THREADS: Final = 64
@@ -55,6 +55,15 @@ class SearchProgress:
     def nodes_per_second(self) -> float:
         """Positions visited per second so far."""
         return self.nodes / self.seconds if self.seconds > 0 else 0.0
+
+
+def captured_margin(rules: Ruleset, position: Position) -> int:
+    """The mover's margin from captures made so far, which searches leave out."""
+    factions = rules.factions_per_player
+    lost = factions - position.own_hand - position.own.bit_count() - position.own_forfeits
+    won = (factions - position.opposing_hand - position.opposing.bit_count()
+           - position.opposing_forfeits)
+    return rules.victory_points.captured * (won - lost)
 
 
 Report: TypeAlias = Callable[[SearchProgress], None]
@@ -117,12 +126,12 @@ class Solver:
         if left and low != high:
             for depth in _depths(left):
                 guess = self._narrow(depth, left, guess)
-        return guess + self._captured(position)
+        return guess + captured_margin(self.game.rules, position)
 
     def at_least(self, position: Position, margin: int) -> bool:
         """Whether the mover can force a margin: `solve(position) >= margin`, but sooner known."""
         left = self._begin(position)
-        beta = margin - self._captured(position)
+        beta = margin - captured_margin(self.game.rules, position)
         low, high = self._known(position, left)
         if low >= beta or high < beta:
             return low >= beta
@@ -159,7 +168,7 @@ class Solver:
 
     def progress(self) -> SearchProgress:
         """How far the latest search has come."""
-        captured = self._captured(self._asked)
+        captured = captured_margin(self.game.rules, self._asked)
         return SearchProgress(
             self._depth,
             self.game.rules.max_plies - self._asked.ply,
@@ -179,22 +188,14 @@ class Solver:
         self._depth, self._low, self._high = 0, LOWEST, HIGHEST
         return self.game.rules.max_plies - position.ply
 
-    def _captured(self, position: Position) -> int:
-        """The mover's margin from captures made so far, which searches leave out."""
-        factions = self.game.rules.factions_per_player
-        lost = factions - position.own_hand - position.own.bit_count() - position.own_forfeits
-        won = (factions - position.opposing_hand - position.opposing.bit_count()
-               - position.opposing_forfeits)
-        return self.game.rules.victory_points.captured * (won - lost)
-
     def _known(self, position: Position, left: int) -> tuple[int, int]:
         """Bounds of a position's value, captures left out, without any search."""
         if left == 0:
             points = self.game.victory_points(position)
             mover = position.ply & 1
-            margin = points[mover] - points[1 - mover] - self._captured(position)
+            margin = points[mover] - points[1 - mover] - captured_margin(self.game.rules, position)
             return margin, margin
-        low, high = known_bounds(self._symmetries, self._table, _board(position), left)
+        low, high = known_bounds(self._symmetries, self._table, board_of(position), left)
         return int(low), int(high)
 
     def _narrow(self, depth: int, left: int, guess: int) -> int:
@@ -214,7 +215,7 @@ class Solver:
         """A bound of the value of the position asked about, on that side of `beta` where it is."""
         self._work["stop"] = 0
         self._busy[:] = 0
-        board = _board(self._asked)
+        board = board_of(self._asked)
         results: list[int] = []
 
         def search(index: int) -> None:
@@ -261,8 +262,8 @@ class Solver:
         """Best play as far as the table knows it; not proven."""
         lanes = np.zeros(MOST_PLIES, dtype=np.int64)
         left = self.game.rules.max_plies - position.ply
-        count = stored_line(self.game.table, self._symmetries, self._table, _board(position), left,
-                            np.zeros((ROWS, ENTRIES), dtype=np.int64), lanes)
+        count = stored_line(self.game.table, self._symmetries, self._table, board_of(position),
+                            left, np.zeros((ROWS, ENTRIES), dtype=np.int64), lanes)
         actions: list[int] = lanes[:count].tolist()
         return actions
 
@@ -280,7 +281,3 @@ class Solver:
 def _depths(left: int) -> range:
     """Depths to search before the whole: all of one parity, since who moves last is ahead."""
     return range(2 - left % 2, left + 1, 2)
-
-
-def _board(position: Position) -> Board:
-    return Board(position.own, position.opposing, position.strongholds, position.bastion)

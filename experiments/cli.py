@@ -14,9 +14,11 @@ COMMANDS: Final = {
     "rulesets": ("experiments.rulesets", "Rulesets"),
     "perft": ("experiments.perft", "Perft"),
     "solve": ("experiments.solve", "Solve"),
+    "analyse": ("experiments.analyse", "Analyse"),
     "train": ("experiments.train", "Train"),
     "evaluate": ("experiments.evaluate", "Evaluate"),
     "tournament": ("experiments.tournament", "Tournament"),
+    "regret": ("experiments.regret", "Regret"),
     "demo": ("experiments.demo", "Demo"),
     "bench": ("experiments.bench", "Bench"),
 }

@@ -1,17 +1,23 @@
-"""`castle solve`: the exact value of a storm position, the best line, the worth of each move."""
+"""`castle solve`: the exact value of a storm position, the best line, the worth of each move.
+
+With `--book-plies` it makes a book of exact values instead.
+"""
 
 import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Final
 
 import tyro
 from rich.console import Console
 
+from agents.book import build, card_path
 from agents.runs import atomic_path
 from agents.solver import SearchProgress, Solver
 from castle_env import Game, OptionError, Position, load_ruleset
+from experiments.options import command_line
 
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _MEMORY: Final = re.compile(r"([1-9][0-9]*)(B|KiB|MiB|GiB)")
@@ -34,6 +40,14 @@ class Solve:
     """Size of the table, as in 4GiB (B, KiB, MiB, GiB); all of default storm fits into 64MiB."""
     threads: int = 1
     """Threads that search together; results do not depend on it."""
+    book_plies: int | None = None
+    """Make a book instead: exact values of all positions up to this ply, up to symmetry. Stopped,
+    the same command goes on where it was."""
+    out: Path | None = None
+    """File of the book (.npy); its card (.json) is written beside it."""
+    workers: int = 1
+    """Processes that make the book, each with a table of its own; the book does not depend on
+    it."""
 
 
 @dataclass
@@ -50,6 +64,9 @@ class Proven:
 def run(options: Solve) -> None:
     """Solve, print, and write the file if one was asked for; the same when interrupted."""
     game = Game(load_ruleset(options.ruleset))
+    if options.book_plies is not None or options.out is not None:
+        make_book(options, game)
+        return
     position = (game.initial_state() if options.position is None
                 else game.parse_position(options.position))
     console = Console(stderr=True)
@@ -64,6 +81,22 @@ def run(options: Solve) -> None:
             print(report(game, position, proven, solver))
             if options.json:
                 write_json(options.json, game, position, proven, solver)
+
+
+def make_book(options: Solve, game: Game) -> None:
+    """Make a book, showing how far it is."""
+    if options.book_plies is None or options.out is None:
+        raise OptionError("a book needs both --book-plies and --out")
+    if options.position is not None or options.wdl or options.json or options.threads != 1:
+        raise OptionError("--book-plies goes with --out, --workers and --memory alone")
+    started = perf_counter()
+    with Console(stderr=True).status("") as status:
+        book = build(game, options.book_plies, options.out, options.workers,
+                     memory_bytes(options.memory), command_line(),
+                     lambda done, total: status.update(
+                         f"{done:,} of {total:,} positions of ply {options.book_plies} solved"))
+    print(f"book: {options.out} and {card_path(options.out)}, {len(book.values):,} positions, "
+          f"start {book.value(game.initial_state()):+d} for A, in {perf_counter() - started:.0f} s")
 
 
 def memory_bytes(text: str) -> int:

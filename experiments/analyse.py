@@ -1,0 +1,148 @@
+"""`castle analyse`: the exact value of each move of a storm game, and what it threw away."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import tyro
+
+from agents.perfect_play import PerfectPlay
+from agents.runs import write_json_atomic
+from castle_env import ActionError, Game, Position, load_ruleset
+from experiments.options import Mode
+
+_RESULTS: Final = {1: "win", 0: "draw", -1: "loss"}
+
+
+@dataclass(frozen=True)
+class Analyse:
+    """Tell the exact value of each move of a storm game, or of each move in a position.
+
+    Values are Victory Point margins under best play by both from there on, seen from the player who
+    moves.
+    """
+
+    what: tyro.conf.Positional[str]
+    """Moves from the start, separated by commas or spaces ("Nc Ec Sc"), or a position's text."""
+    mode: Mode = "storm"
+    """Which mode's default ruleset; only storm can be analysed."""
+    ruleset: str | None = None
+    """A preset's name or a TOML file instead."""
+    json: Path | None = None
+    """Also write the results to this file."""
+
+
+@dataclass(frozen=True)
+class MoveValue:
+    """A move and what it is worth to its mover, in Victory Points of margin.
+
+    best_value: what the best moves are worth; regret: what the move threw away of that. mark: "",
+    or how the result changed, such as "win to draw".
+    """
+
+    ply: int
+    player: str
+    move: str
+    value: int
+    best_value: int
+    best_moves: list[str]
+    regret: int
+    mark: str
+
+
+def run(options: Analyse) -> None:
+    """Print a line for each move as soon as it is known, then write the file if one was asked for.
+    """
+    game = Game(load_ruleset(options.ruleset or options.mode))
+    is_game = "/" not in options.what
+    play = PerfectPlay(game)
+    position = game.initial_state() if is_game else game.parse_position(options.what)
+    found: Iterable[MoveValue] = (analyse_game(play, parse_game(game, options.what)) if is_game
+                                  else analyse_position(play, position))
+    print(f"{'ply':>3}  player  {'move':<5} {'value':>5}  {'best':>5}  {'lost':>4}  best moves")
+    values = []
+    for value in found:
+        values.append(value)
+        print(line_of(value), flush=True)
+    if is_game:
+        print(totals(values))
+    if options.json:
+        write_json_atomic(options.json, {
+            "ruleset": game.rules.to_dict(),
+            "position": game.format_position(position),
+            "kind": "game" if is_game else "position",
+            "moves": [asdict(value) for value in values],
+        })
+
+
+def parse_game(game: Game, text: str) -> list[int]:
+    """Actions of a game from their texts; raises `ActionError` and `IllegalActionError`."""
+    names = text.replace(",", " ").split()
+    if not names:
+        raise ActionError(f"{text!r} holds no moves; allowed: moves separated by commas or spaces, "
+                          "or the text of a position")
+    actions = [game.parse_action(name) for name in names]
+    position = game.initial_state()
+    for action in actions:
+        position = game.apply(position, action)
+    return actions
+
+
+def analyse_game(play: PerfectPlay, actions: list[int]) -> Iterator[MoveValue]:
+    """Each move of a game from the start."""
+    game, position = play.game, play.game.initial_state()
+    for action in actions:
+        best_value = play.value(position)
+        best = play.best_actions(position, best_value)
+        value = best_value if action in best else -play.value(game.apply(position, action))
+        yield _judged(game, position, action, value, best_value, best)
+        position = game.apply(position, action)
+
+
+def analyse_position(play: PerfectPlay, position: Position) -> list[MoveValue]:
+    """Each legal move in a position, the best first; none once the game is over."""
+    game = play.game
+    values = {action: -play.value(game.apply(position, action))
+              for action in game.legal_actions(position)}
+    best = [action for action, value in values.items() if value == max(values.values())]
+    return [_judged(game, position, action, values[action], values[best[0]], best)
+            for action in sorted(values, key=lambda action: -values[action])]
+
+
+def _judged(
+    game: Game, position: Position, action: int, value: int, best_value: int, best: list[int]
+) -> MoveValue:
+    before, after = _RESULTS[_sign(best_value)], _RESULTS[_sign(value)]
+    return MoveValue(
+        ply=position.ply,
+        player="AB"[position.ply & 1],
+        move=game.format_action(action),
+        value=value,
+        best_value=best_value,
+        best_moves=[game.format_action(other) for other in best],
+        regret=best_value - value,
+        mark="" if before == after else f"{before} to {after}",
+    )
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+def line_of(value: MoveValue) -> str:
+    """One move as text."""
+    return (f"{value.ply:>3}  {value.player:<6}  {value.move:<5} {value.value:>+5}  "
+            f"{value.best_value:>+5}  {value.regret or '-':>4}  {' '.join(value.best_moves)}"
+            f"{f'  ({value.mark})' if value.mark else ''}")
+
+
+def totals(values: list[MoveValue]) -> str:
+    """What each player threw away in a game."""
+    texts = []
+    for player in "AB":
+        own = [value for value in values if value.player == player]
+        best = sum(not value.regret for value in own)
+        texts.append(f"{player} threw away {sum(value.regret for value in own)} VP, "
+                     f"{best} of {len(own)} moves best")
+    return "\n".join(texts)
