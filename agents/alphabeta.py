@@ -1,4 +1,7 @@
-"""`alphabeta:D`: the best margin that can be forced within D plies, ties by lot."""
+"""`alphabeta:D`: the best margin that can be forced within D plies, ties by lot.
+
+With limits, as in `alphabeta:8:200ms`, see `agents.limited_search`.
+"""
 
 from functools import partial
 from typing import Final, NamedTuple
@@ -8,16 +11,20 @@ import numpy.typing as npt
 
 from agents.arguments import positive_integer
 from agents.compiled_agent import CompiledAgent
+from agents.limited_search import LimitedAlphaBeta, parse_limits
 from agents.moves import (
     CODE_BITS,
     CODE_MASK,
     CODES,
+    MOST_HISTORY,
     MOST_MOVES,
     action_of_code,
+    add_history,
     list_codes,
     list_scored,
     pick_best,
     play_code,
+    take_largest,
 )
 from castle_env.agent import Agent
 from castle_env.batch import load
@@ -31,7 +38,6 @@ Ints = npt.NDArray[np.int64]
 MAX_DEPTH: Final = 16
 # Above every margin, and small enough to be packed with a move code into one integer.
 INFINITE: Final = 1 << 32
-_MOST_HISTORY: Final = (1 << 20) - 1
 
 
 class Workspace(NamedTuple):
@@ -50,28 +56,6 @@ def workspace(depth: int) -> Workspace:
     """Memory for searches of up to `depth` plies."""
     return Workspace(np.zeros((depth + 1, MOST_MOVES), dtype=np.int64),
                      np.zeros((2, CODES), dtype=np.int64))
-
-
-@kernel
-def add_history(scored: Ints, count: int, history: Ints) -> None:
-    """Make entries with equal margins sort by history; codes stay in the lowest bits."""
-    for index in range(count):
-        code = scored[index] & CODE_MASK
-        margin = scored[index] >> CODE_BITS
-        scored[index] = (margin * (_MOST_HISTORY + 1) + history[code]) << CODE_BITS | code
-
-
-@kernel
-def take_largest(entries: Ints, start: int, count: int) -> int:
-    """The largest of `entries` from `start` on, swapped to `start`."""
-    place = start
-    for index in range(start + 1, count):
-        if entries[index] > entries[place]:
-            place = index
-    largest: int = entries[place]
-    entries[place] = entries[start]
-    entries[start] = largest
-    return largest
 
 
 @kernel
@@ -110,7 +94,7 @@ def search(
         child = play_code(rules, position, code)
         best = max(best, -search(rules, child, depth - 1, -beta, -max(alpha, best), work))
         if best >= beta:
-            history[code] = min(history[code] + depth * depth, _MOST_HISTORY)
+            history[code] = min(history[code] + depth * depth, MOST_HISTORY)
             break
     return best
 
@@ -149,6 +133,8 @@ def choose_by_search(
 
 
 def make(arguments: str, game: Game) -> Agent:
-    """The agent that looks as many plies ahead as its argument says."""
+    """The agent that looks as many plies ahead as its argument says, or as limits allow."""
+    if limits := parse_limits(arguments):
+        return LimitedAlphaBeta(f"alphabeta:{arguments}", game, limits)
     depth = positive_integer("alphabeta", arguments, MAX_DEPTH)
     return CompiledAgent(f"alphabeta:{depth}", partial(choose_by_search, game.table, depth))

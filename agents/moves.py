@@ -32,6 +32,7 @@ CODES: Final = 1 << CODE_BITS
 CODE_MASK: Final = CODES - 1
 # Twenty-four entries and four steps of eight factions are 56.
 MOST_MOVES: Final = 64
+MOST_HISTORY: Final = (1 << 20) - 1
 
 
 @kernel
@@ -83,6 +84,31 @@ def list_scored(rules: Rules, position: Position, out_scored: Ints) -> int:
         margin = -mover_margin(rules, play_code(rules, position, code))
         out_scored[index] = margin << CODE_BITS | code
     return count
+
+
+@kernel
+def add_history(scored: Ints, count: int, history: Ints) -> None:
+    """Make entries with equal margins sort by history, at most `MOST_HISTORY` for each code.
+
+    Codes stay in the lowest bits.
+    """
+    for index in range(count):
+        code = scored[index] & CODE_MASK
+        margin = scored[index] >> CODE_BITS
+        scored[index] = (margin * (MOST_HISTORY + 1) + history[code]) << CODE_BITS | code
+
+
+@kernel
+def take_largest(entries: Ints, start: int, count: int) -> int:
+    """The largest of `entries` from `start` on, swapped to `start`."""
+    place = start
+    for index in range(start + 1, count):
+        if entries[index] > entries[place]:
+            place = index
+    largest: int = entries[place]
+    entries[place] = entries[start]
+    entries[start] = largest
+    return largest
 
 
 @kernel

@@ -14,9 +14,12 @@ import tyro
 from rich.console import Console
 
 from agents.book import build, card_path
-from agents.runs import atomic_path
+from agents.horizon_search import MOST_PLIES
+from agents.runs import atomic_path, write_json_atomic
 from agents.solver import SearchProgress, Solver
 from castle_env import Game, OptionError, Position, load_ruleset
+from castle_env.ruleset import SUDDEN_DEATH
+from experiments import sudden_death
 from experiments.options import command_line
 
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -28,8 +31,10 @@ _RESULTS: Final = {1: "wins", 0: "draws", -1: "loses"}
 class Solve:
     """Prove what perfect play by both leads to. Ctrl-C prints what is proven so far."""
 
-    ruleset: tyro.conf.Positional[str]
-    """A storm preset's name or the path of a TOML file."""
+    preset: tyro.conf.Positional[str] = "storm"
+    """A preset's name or the path of a TOML file."""
+    ruleset: str | None = None
+    """The path of a TOML file, or a preset's name, instead."""
     position: str | None = None
     """Text of the position to solve; the start when left out."""
     wdl: bool = False
@@ -39,7 +44,11 @@ class Solve:
     memory: str = "256MiB"
     """Size of the table, as in 4GiB (B, KiB, MiB, GiB); all of default storm fits into 64MiB."""
     threads: int = 1
-    """Threads that search together; results do not depend on it."""
+    """Threads that search together in storm; results do not depend on it."""
+    bounds: bool = False
+    """Sudden death: stop after --plies, if need be with a lower and an upper bound."""
+    plies: int = 14
+    """With --bounds: plies within which an end may be forced, at most."""
     book_plies: int | None = None
     """Make a book instead: exact values of all positions up to this ply, up to symmetry. Stopped,
     the same command goes on where it was."""
@@ -63,7 +72,12 @@ class Proven:
 
 def run(options: Solve) -> None:
     """Solve, print, and write the file if one was asked for; the same when interrupted."""
-    game = Game(load_ruleset(options.ruleset))
+    game = Game(load_ruleset(options.ruleset or options.preset))
+    if game.rules.mode == SUDDEN_DEATH:
+        solve_sudden_death(options, game)
+        return
+    if options.bounds:
+        raise OptionError("bounds are for sudden death; storm is solved to its end")
     if options.book_plies is not None or options.out is not None:
         make_book(options, game)
         return
@@ -81,6 +95,25 @@ def run(options: Solve) -> None:
             print(report(game, position, proven, solver))
             if options.json:
                 write_json(options.json, game, position, proven, solver)
+
+
+def solve_sudden_death(options: Solve, game: Game) -> None:
+    """Prove the value of a position, or bounds of it, print them, and write the file."""
+    if options.wdl or options.threads != 1 or options.book_plies is not None or options.out:
+        raise OptionError("--wdl, --threads, --book-plies and --out are for storm; allowed in "
+                          "sudden death: --position, --memory, --json, --bounds and --plies")
+    if not 1 <= options.plies <= MOST_PLIES:
+        raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MOST_PLIES}")
+    position = (game.initial_state() if options.position is None
+                else game.parse_position(options.position))
+    with Console(stderr=True).status("") as status:
+        proof = sudden_death.run_sudden_death(
+            game, position, memory_bytes(options.memory),
+            options.plies if options.bounds else MOST_PLIES,
+            lambda proof: status.update(sudden_death.progress_text(proof)))
+    print(sudden_death.report(game, position, proof))
+    if options.json:
+        write_json_atomic(options.json, sudden_death.to_dict(game, position, proof))
 
 
 def make_book(options: Solve, game: Game) -> None:

@@ -1,0 +1,253 @@
+"""The sudden-death solver against plain minimax, and what its proofs promise."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.horizon_search import HIGHEST, LOWEST, key_of
+from agents.sudden_death_solver import Proof, SuddenDeathSolver
+from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
+from castle_env.compiled import kernel
+from castle_env.kernels import KINDS, Rules, legal_moves, mover_margin, play, play_pass
+from experiments.sudden_death import report, run_sudden_death, to_dict
+
+Keys = dict[str, Any]
+LANES = ["own_axis", "central", "home_edge", "all"]
+# Strongholds cannot leave the board: nobody can enter, and both pass until the limit.
+CROWDED = ["######"] * 6
+LOPSIDED = [".#....", "......", "...#..", "#.....", "......", "....##"]
+NEVER = 1_000_000
+
+
+@kernel
+def minimax(rules: Rules, position: Position, left: int, claim: int) -> int:
+    """Margin for the mover under best play, every line followed and nothing remembered.
+
+    With `claim` -1 the mover, with +1 the opponent, loses by far unless the game ends early.
+    """
+    if position.opposing_hand == 0:
+        return mover_margin(rules, position)
+    if left == 0:
+        return claim * NEVER if claim else mover_margin(rules, position)
+    moves = legal_moves(rules, position)
+    best, passes = -2 * NEVER, True
+    for kind in range(KINDS):
+        squares = moves[kind]
+        while squares:
+            after = play(rules, position, kind, squares & -squares)
+            best = max(best, -minimax(rules, after, left - 1, -claim))
+            squares &= squares - 1
+            passes = False
+    if passes:
+        return -minimax(rules, play_pass(position), left - 1, -claim)
+    return best
+
+
+def plain_value(game: Game, position: Position, claim: int = 0, left: int | None = None) -> int:
+    left = game.rules.max_plies - position.ply if left is None else left
+    return int(minimax(game.table[0], position, left, claim))
+
+
+def game_of(**keys: Any) -> Game:
+    return Game(Ruleset.from_dict({"name": "cousin", "mode": "sudden_death", **keys}))
+
+
+def solver_of(game: Game, **options: Any) -> SuddenDeathSolver:
+    return SuddenDeathSolver(game, **{"memory_bytes": 1 << 22, **options})
+
+
+def random_keys(rng: np.random.Generator, most_factions: int, max_plies: int) -> Keys:
+    """A sudden-death ruleset: any layout, often lopsided or crowded, any table."""
+    grid = rng.random((6, 6)) < rng.choice([0.05, 0.15, 0.5, 0.95])
+    grid[rng.integers(6), rng.integers(6)] = True
+    if rng.random() < 0.4:
+        grid |= grid[::-1] | grid[:, ::-1] | grid.T
+    rows = ("captured", "besieging", "contact", "controlled", "survivor")
+    points: Keys = {row: int(rng.integers(-3, 4)) for row in rows}
+    if rng.random() < 0.3:
+        points["squares"] = rng.integers(-9, 10, (6, 6)).tolist()
+    return {
+        "strongholds": ["".join(".#"[int(mark)] for mark in rank) for rank in grid],
+        "factions_per_player": int(rng.integers(1, most_factions + 1)),
+        "max_plies": max_plies,
+        "entry_lanes": str(rng.choice(LANES)),
+        "entry_style": str(rng.choice(["slide", "step"])),
+        "steps_must_push": bool(rng.integers(2)),
+        "capture_credit": str(rng.choice(["opponent", "enemy_only"])),
+        "victory_points": points,
+    }
+
+
+def random_position(game: Game, rng: np.random.Generator, plies: int) -> Position:
+    """A position of a random game after at most so many plies, before its end."""
+    position = game.initial_state()
+    for _ in range(plies):
+        after = game.apply(position, int(rng.choice(game.legal_actions(position))))
+        if game.is_terminal(after):
+            break
+        position = after
+    return position
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_values_are_those_of_plain_minimax(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    plies = int(rng.integers(0, 30))
+    game = game_of(**random_keys(rng, 8 if seed % 2 else 2, plies + 4))
+    position = random_position(game, rng, plies)
+    left = game.rules.max_plies - position.ply
+    if left > 4:
+        position = position._replace(ply=position.ply + (left - 3 & ~1))
+    proof = solver_of(game).solve(position)
+    assert proof.value == plain_value(game, position)
+    assert proof.length is not None
+    assert proof.length <= game.rules.max_plies - position.ply
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("style", ["slide", "step"])
+@pytest.mark.parametrize("must_push", [False, True])
+@pytest.mark.parametrize("max_plies", [1, 2, 3, 4])
+def test_two_factions_from_the_start(
+    lanes: str, style: str, must_push: bool, max_plies: int
+) -> None:
+    game = game_of(factions_per_player=2, entry_lanes=lanes, entry_style=style,
+                   steps_must_push=must_push, max_plies=max_plies)
+    start = game.initial_state()
+    assert solver_of(game).solve(start).value == plain_value(game, start)
+
+
+@pytest.mark.parametrize(("keys", "value"), [
+    ({"entry_lanes": "home_edge"}, 0), ({"entry_lanes": "home_edge", "max_plies": 7}, 1),
+    ({"steps_must_push": True}, 1)])
+def test_three_factions_from_the_start(keys: Keys, value: int) -> None:
+    game = game_of(**{"factions_per_player": 3, "max_plies": 6, **keys})
+    start = game.initial_state()
+    assert solver_of(game).solve(start).value == plain_value(game, start) == value
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_promises_hold_within_their_plies_and_no_sooner(seed: int) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    game = game_of(**random_keys(rng, 3, 60))
+    position = random_position(game, rng, int(rng.integers(6)))
+    proof = solver_of(game).solve(position, most_plies=4)
+    for within, bound, claim in ((proof.mover_within, proof.low, -1),
+                                 (proof.opponent_within, proof.high, 1)):
+        if within is None:
+            assert abs(plain_value(game, position, claim, 4)) >= NEVER
+            assert bound in (LOWEST, HIGHEST)
+        else:
+            assert plain_value(game, position, claim, within) == bound
+            assert plain_value(game, position, claim, within - 1) != bound
+
+
+def test_a_value_proven_early_is_that_of_every_later_turn_limit() -> None:
+    values: dict[int, int | None] = {}
+    for max_plies in (6, 7, 8, 20, 120):
+        game = game_of(factions_per_player=3, max_plies=max_plies)
+        proof = solver_of(game).solve(game.initial_state())
+        assert proof.horizon == 6
+        values[max_plies] = proof.value
+    assert set(values.values()) == {1}
+
+
+@pytest.mark.parametrize("keys", [
+    {"strongholds": LOPSIDED, "factions_per_player": 3, "max_plies": 9},
+    {"factions_per_player": 3, "entry_style": "step", "capture_credit": "enemy_only"},
+    {"factions_per_player": 4, "entry_lanes": "home_edge", "max_plies": 11},
+    {"factions_per_player": 2, "strongholds": LOPSIDED, "entry_lanes": "all", "max_plies": 6}])
+def test_how_the_solver_is_set_up_does_not_matter(keys: Keys) -> None:
+    game = game_of(**keys)
+    start = game.initial_state()
+    solvers = [solver_of(game), solver_of(game, memory_bytes=1),
+               solver_of(game, use_symmetries=False)]
+    warm = solvers[0].solve(start)
+    answers = [warm, *(solver.solve(start) for solver in solvers)]
+    assert len({(proof.value, proof.length, proof.horizon) for proof in answers}) == 1
+    moves = dict(solvers[0].each_move_value(start))
+    assert set(moves) == set(game.legal_actions(start))
+    assert max(moves.values()) == warm.value
+
+
+def test_two_shufflers_are_searched_up_to_the_turn_limit() -> None:
+    """Each may enter only behind a token on files b to e, and is paid to keep away from there."""
+    points = {"captured": 0, "besieging": 0, "controlled": 0, "squares": [[9, 0, 0, 0, 0, 9]] * 6}
+    game = game_of(strongholds=["#.....", *["......"] * 4, ".....#"], factions_per_player=2,
+                   entry_lanes="home_edge", victory_points=points, max_plies=40)
+    position = game.parse_position("#5/6/A5/5B/6/5# A - 1,1 0,0 28")
+    proof = solver_of(game).solve(position)
+    assert (proof.value, proof.length, proof.horizon) == (0, 12, 12)
+    assert proof.mover_within is None
+    assert proof.opponent_within is None
+    late = position._replace(ply=34)
+    assert solver_of(game).solve(late).value == plain_value(game, late) == 0
+
+
+def test_passes_lead_to_the_turn_limit() -> None:
+    game = game_of(strongholds=CROWDED, factions_per_player=2, max_plies=50)
+    proof = solver_of(game).solve(game.initial_state())
+    assert (proof.value, proof.length, proof.horizon) == (0, 50, 50)
+    assert proof.mover_within is None
+    assert proof.opponent_within is None
+
+
+def test_a_finished_game_has_its_margin() -> None:
+    game = game_of(factions_per_player=1)
+    entered = game.apply(game.initial_state(), game.legal_actions(game.initial_state())[0])
+    points = game.victory_points(entered)
+    proof = solver_of(game).solve(entered)
+    assert (proof.value, proof.length) == (points[1] - points[0], 0)
+
+
+def test_keys_tell_apart_what_the_rules_do() -> None:
+    game = game_of(factions_per_player=3, capture_credit="enemy_only")
+    solver = solver_of(game, use_symmetries=False)
+    start = game.initial_state()
+    variants = [start, *(start._replace(**{field: 1}) for field in
+                         ("own", "opposing", "strongholds", "bastion", "own_hand",
+                          "opposing_hand", "own_forfeits", "opposing_forfeits", "ply"))]
+    keys = {key_of(solver._symmetries[0], solver._work[0], position, left, claim)
+            for position in variants for left, claim in ((1, 0), (2, 0), (1, 1), (1, -1))}
+    assert len(keys) == len(variants) * 4
+
+
+def test_other_modes_and_sizes_are_refused() -> None:
+    with pytest.raises(AgentError, match="sudden_death"):
+        SuddenDeathSolver(Game(load_ruleset("storm")))
+    with pytest.raises(AgentError, match="1000"):
+        SuddenDeathSolver(game_of(max_plies=1001))
+    with pytest.raises(OptionError, match="memory"):
+        SuddenDeathSolver(game_of(), memory_bytes=0)
+
+
+def test_report_of_a_solved_and_an_open_game() -> None:
+    proofs: list[Proof] = []
+    game = game_of(factions_per_player=3)
+    proof = run_sudden_death(game, game.initial_state(), report=proofs.append)
+    assert proofs[-1] == proof
+    assert "margin +1 for A, 5 plies" in report(game, game.initial_state(), proof)
+    assert to_dict(game, game.initial_state(), proof)["value"] == 1
+    opened = run_sudden_death(game, game.initial_state(), most_plies=5)
+    assert "at most" not in report(game, game.initial_state(), opened)
+    assert to_dict(game, game.initial_state(), opened)["high"] is None
+
+
+def test_ctrl_c_leaves_what_is_proven() -> None:
+    def interrupt(proof: Proof) -> None:
+        if proof.mover_within == 5:
+            raise KeyboardInterrupt
+
+    game = game_of(factions_per_player=3)
+    proof = run_sudden_death(game, game.initial_state(), report=interrupt)
+    assert (proof.low, proof.high, proof.mover_within, proof.horizon) == (1, HIGHEST, 5, 5)
+
+
+def test_bounds_of_the_whole_game_in_a_few_plies() -> None:
+    """Eight factions each: no promise before the fifteenth ply, when the last can come on."""
+    game = Game(load_ruleset("sudden-death"))
+    proof = solver_of(game).solve(game.initial_state(), most_plies=12)
+    assert (proof.low, proof.high, proof.value, proof.length) == (LOWEST, HIGHEST, None, None)
+
+
