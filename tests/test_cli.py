@@ -193,6 +193,20 @@ def test_train_and_play_and_resume(castle, tmp_path):
     assert castle("train", "--resume", "runs/run", "--until", 200).status == 2
 
 
+def test_solve_sudden_death(castle, tmp_path):
+    (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 3\n")
+    ended = castle("solve", "--ruleset", "cousin.toml", "--json", "out.json")
+    assert ended.status == 0
+    assert "margin +1 for A, 5 plies" in ended.output
+    assert json.loads((tmp_path / "out.json").read_text())["value"] == 1
+    ended = castle("solve", "cousin.toml", "--bounds", "--plies", 4)
+    assert ended.status == 0
+    assert "not bounded yet" in ended.output or "at least" in ended.output
+    for wrong in (["--wdl"], ["--threads", 2], ["--bounds", "--plies", 0]):
+        assert castle("solve", "cousin.toml", *wrong).status == 2
+    assert castle("solve", "storm", "--bounds").status == 2
+
+
 def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):
     (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 1\n"
                                         "entry_lanes = 'all'\n")
@@ -265,7 +279,7 @@ def test_help_explains_every_option_with_its_default(castle, command):
         if default is dataclasses.MISSING:
             assert explanation in page
             continue
-        assert f"--{name.replace('_', '-')}" in page
+        assert f"--{name.replace('_', '-')}" in page or name == "preset"  # positional
         shown = " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
         assert f"{' '.join(explanation.split())} (default: {shown})" in page
 
