@@ -27,6 +27,11 @@ class PerfectPlay:
         known = self._book.value(position)
         return self.solver.solve(position) if known is None else known
 
+    def move_values(self, position: Position) -> dict[int, int]:
+        """The exact margin for the mover after each legal action."""
+        return {action: -self.value(self.game.apply(position, action))
+                for action in self.game.legal_actions(position)}
+
     def keeps(self, position: Position, action: int, value: int) -> bool:
         """Whether a legal action is worth at least `value`."""
         after = self.game.apply(position, action)

@@ -103,8 +103,7 @@ def analyse_game(play: PerfectPlay, actions: list[int]) -> Iterator[MoveValue]:
 def analyse_position(play: PerfectPlay, position: Position) -> list[MoveValue]:
     """Each legal move in a position, the best first; none once the game is over."""
     game = play.game
-    values = {action: -play.value(game.apply(position, action))
-              for action in game.legal_actions(position)}
+    values = play.move_values(position)
     best = [action for action, value in values.items() if value == max(values.values())]
     return [_judged(game, position, action, values[action], values[best[0]], best)
             for action in sorted(values, key=lambda action: -values[action])]

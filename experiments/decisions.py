@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.solver import Solver
+from agents.perfect_play import PerfectPlay
 from castle_env import Game, Position
 from castle_env.agent import Agent
 from castle_env.position import PositionArray, unstack
@@ -96,7 +96,7 @@ class Truth:
 
     def __init__(self, game: Game) -> None:
         self.game: Final = game
-        self._solver: Final = Solver(game)
+        self._play: Final = PerfectPlay(game)
         self._symmetries: Final = game.symmetries()
         self._values: Final[dict[Position, dict[int, int]]] = {}
 
@@ -109,7 +109,7 @@ class Truth:
         """The exact margin for the mover after each legal action."""
         form, actions = self.canonical(position)
         if form not in self._values:
-            self._values[form] = self._solver.move_values(form)
+            self._values[form] = self._play.move_values(form)
         return {action: self._values[form][int(actions[action])]
                 for action in self.game.legal_actions(position)}
 
