@@ -20,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context, parent_process
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final, TypeAlias
@@ -195,7 +196,9 @@ def _solve_each(
         for position in positions:
             yield position, solver.solve(position)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
+    context = get_context("spawn")
+    stop = context.Event()
+    with ProcessPoolExecutor(workers, context, _begin_worker, (stop,)) as pool:
         futures = {pool.submit(_solve_in_worker, game.rules, memory_bytes, position): position
                    for position in positions}
         try:
@@ -204,21 +207,23 @@ def _solve_each(
         except BrokenProcessPool:
             raise BookError("a worker process of the book has died; what it had solved is kept, "
                             "the same command goes on from there") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:
+            stop.set()  # a search would go on to its end before the pool could close
+            raise
 
 
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, and do not outlive it."""
+def _begin_worker(stop: Event) -> None:
+    """Leave Ctrl-C to the parent, end when it says so, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_end_when_told, args=(stop,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _end_when_told(stop: Event) -> None:
     parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    while parent is not None and parent.is_alive():
+        if stop.wait(0.2):
+            break
+    os._exit(1)
 
 
 @cache

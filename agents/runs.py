@@ -5,6 +5,7 @@ import os
 import platform
 import secrets
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -43,6 +44,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise `RunError` unless a file can be made beside `path` and take its place."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder")
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise RunError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
 
 def write_bytes_atomic(path: Path, data: bytes) -> None:

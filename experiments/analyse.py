@@ -8,7 +8,7 @@ from typing import Final
 import tyro
 
 from agents.perfect_play import PerfectPlay
-from agents.runs import write_json_atomic
+from agents.runs import check_writable, write_json_atomic
 from castle_env import ActionError, Game, Position, load_ruleset
 from experiments.options import Mode
 
@@ -55,6 +55,8 @@ def run(options: Analyse) -> None:
     """Print a line for each move as soon as it is known, then write the file if one was asked for.
     """
     game = Game(load_ruleset(options.ruleset or options.mode))
+    if options.json:
+        check_writable(options.json)
     is_game = "/" not in options.what
     play = PerfectPlay(game)
     position = game.initial_state() if is_game else game.parse_position(options.what)

@@ -1,7 +1,6 @@
 """`castle bench`: how fast things are on this machine, and beside other libraries."""
 
 import statistics
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ import rich
 from rich.console import Console
 from rich.progress import Progress
 
-from agents.runs import RunError, environment_info, write_json_atomic
+from agents.runs import check_writable, environment_info, write_json_atomic
 from castle_env.errors import OptionError
 from experiments.measurements import MEASUREMENTS, Measurement
 from experiments.peers import COMPARISONS, PEERS, PeerMissingError, one_core, peer_versions
@@ -153,18 +152,7 @@ def _check(options: Bench) -> None:
     if not 0 <= options.seconds < float("inf"):
         raise OptionError(f"seconds is {options.seconds}; allowed: a number from 0 on")
     if options.json is not None:
-        _check_writable(options.json)
-
-
-def _check_writable(path: Path) -> None:
-    """Raise `RunError` unless a file can be made beside `path` and take its place."""
-    try:
-        if path.is_dir():
-            raise IsADirectoryError("it is a folder")
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise RunError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        check_writable(options.json)
 
 
 def _show_rows(rows: Iterable[Row]) -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from agents.book import build, card_path
 from agents.horizon_search import MOST_PLIES
-from agents.runs import atomic_path, write_json_atomic
+from agents.runs import atomic_path, check_writable, write_json_atomic
 from agents.solver import SearchProgress, Solver
 from castle_env import Game, OptionError, Position, load_ruleset
 from castle_env.ruleset import SUDDEN_DEATH
@@ -47,7 +47,7 @@ class Solve:
     """Threads that search together in storm; results do not depend on it."""
     bounds: bool = False
     """Sudden death: stop after --plies, if need be with a lower and an upper bound."""
-    plies: int = 14
+    plies: int = 16
     """With --bounds: plies within which an end may be forced, at most."""
     book_plies: int | None = None
     """Make a book instead: exact values of all positions up to this ply, up to symmetry. Stopped,
@@ -73,11 +73,13 @@ class Proven:
 def run(options: Solve) -> None:
     """Solve, print, and write the file if one was asked for; the same when interrupted."""
     game = Game(load_ruleset(options.ruleset or options.preset))
+    if options.json:
+        check_writable(options.json)
     if game.rules.mode == SUDDEN_DEATH:
         solve_sudden_death(options, game)
         return
-    if options.bounds:
-        raise OptionError("bounds are for sudden death; storm is solved to its end")
+    if options.bounds or options.plies != Solve.plies:
+        raise OptionError("--bounds and --plies are for sudden death; storm is solved to its end")
     if options.book_plies is not None or options.out is not None:
         make_book(options, game)
         return
@@ -99,9 +101,11 @@ def run(options: Solve) -> None:
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
     """Prove the value of a position, or bounds of it, print them, and write the file."""
-    if options.wdl or options.threads != 1 or options.book_plies is not None or options.out:
-        raise OptionError("--wdl, --threads, --book-plies and --out are for storm; allowed in "
-                          "sudden death: --position, --memory, --json, --bounds and --plies")
+    if (options.wdl or options.threads != 1 or options.book_plies is not None or options.out
+            or options.workers != 1):
+        raise OptionError("--wdl, --threads, --book-plies, --out and --workers are for storm; "
+                          "allowed in sudden death: --position, --memory, --json, --bounds and "
+                          "--plies")
     if not 1 <= options.plies <= MOST_PLIES:
         raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MOST_PLIES}")
     position = (game.initial_state() if options.position is None

@@ -1,10 +1,12 @@
 """Books of exact values: proven, resumable, the same however made, and strictly read."""
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+from small_runs import start_castle, wait_until
 
 from agents import book as books
 from agents.book import (
@@ -106,6 +108,16 @@ def test_goes_on_after_a_kill(
     assert len(solved) == len(positions_by_ply(SMALL, 3)[-1]) - 5
     assert out.read_bytes() == small.read_bytes()
     assert not journal.exists()
+
+
+def test_ctrl_c_ends_the_workers_in_the_middle_of_a_search(tmp_path: Path) -> None:
+    out = tmp_path / "long.npy"  # default storm: no position of ply 1 is solved within seconds
+    process = start_castle("solve", "storm", "--book-plies", 1, "--out", out, "--workers", 2)
+    wait_until(out.with_suffix(".journal").exists, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.strip()) == (130, "castle: stopped")
+    assert not out.exists()
 
 
 def test_refuses_another_journal(tmp_path: Path) -> None:
