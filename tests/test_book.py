@@ -116,7 +116,8 @@ def test_ctrl_c_ends_the_workers_in_the_middle_of_a_search(tmp_path: Path) -> No
     wait_until(out.with_suffix(".journal").exists, process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors.strip()) == (130, "castle: stopped")
+    assert process.returncode == 130
+    assert "castle: stopped" in errors  # Python may add how a worker fared that was just starting
     assert not out.exists()
 
 
