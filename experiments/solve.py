@@ -3,7 +3,6 @@
 With `--book-plies` it makes a book of exact values instead.
 """
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.console import Console
 
 from agents.book import build, card_path
 from agents.horizon_search import MOST_PLIES
-from agents.runs import atomic_path, check_writable, write_json_atomic
+from agents.runs import check_writable, write_json_atomic
 from agents.solver import SearchProgress, Solver
 from castle_env import Game, OptionError, Position, load_ruleset
 from castle_env.ruleset import SUDDEN_DEATH
@@ -96,7 +95,7 @@ def run(options: Solve) -> None:
             status.stop()
             print(report(game, position, proven, solver))
             if options.json:
-                write_json(options.json, game, position, proven, solver)
+                write_json_atomic(options.json, to_dict(game, position, proven, solver))
 
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
@@ -214,12 +213,3 @@ def to_dict(game: Game, position: Position, proven: Proven, solver: Solver) -> d
         "nodes": progress.nodes,
         "seconds": progress.seconds,
     }
-
-
-def write_json(
-    path: Path, game: Game, position: Position, proven: Proven, solver: Solver
-) -> None:
-    """Write `to_dict` to a file, whole or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(to_dict(game, position, proven, solver), indent=2) + "\n",
-                             encoding="utf-8")
