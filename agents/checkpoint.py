@@ -21,7 +21,7 @@ from castle_env.game import Game
 from castle_env.observation import PLANES
 
 # Changes whenever weights of an older version would read the observation or the actions wrongly.
-ENCODING: Final = f"planes-{PLANES}-v0"
+ENCODING: Final = f"planes-{PLANES}-lookahead-v1"
 
 # What every card has, beside its encoding.
 CARD_KEYS: Final = {"ruleset": dict, "ruleset_digest": str, "sha256": str, "config": dict}
@@ -42,16 +42,6 @@ class Checkpoint:
     path: Path
     tensors: dict[str, Any]
     card: dict[str, Any]
-
-    @property
-    def channels(self) -> tuple[int, ...]:
-        """Channels of the network's line-mixing layers."""
-        return tuple(self.card["config"]["channels"])
-
-    @property
-    def features(self) -> int:
-        """Width of the network's dense layer."""
-        return int(self.card["config"]["features"])
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Any], game: Game, card: dict[str, Any]) -> None:

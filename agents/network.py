@@ -1,4 +1,12 @@
-"""The network of PPO agents: it looks along lines, as pushes do."""
+"""The network of PPO agents: it looks along lines, as pushes do, and weighs what moves gain.
+
+    planes - line mixing -+
+                          +- dense - features -+- logits = linear(f) + weights(f) . gains
+    gains, totals --------+                    +- value  = linear(f) + weights(f) . totals
+
+`gains` and `totals` are those of `agents.encoding`: how much to trust a look ahead of one or two
+plies depends on the position, and that is what the weights say.
+"""
 
 from itertools import pairwise
 from typing import Any, Final
@@ -9,11 +17,14 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from agents.encoding import PLANE_NUMBERS, Encoding
 from castle_env.board import SIZE, SQUARES
-from castle_env.game import Game
-from castle_env.observation import PLANES
-from castle_env.options import observation_space
+from castle_env.observation import OBSERVATION_SHAPE, PLANES
 from castle_env.spaces import LegalDiscrete
+
+# What gains and totals weigh before training: the look ahead is a fair guide, and no more.
+FIRST_GAIN_WEIGHT: Final = 0.5
+FIRST_TOTAL_WEIGHT: Final = 0.1
 
 
 class LineMixing(nn.Module):
@@ -40,49 +51,114 @@ class LineMixing(nn.Module):
 class LineNetwork(BaseFeaturesExtractor):
     """Layers of `LineMixing` and one dense layer, shared by policy and value.
 
-    Shapes: observations (batch, PLANES, 6, 6) to features (batch, features).
+    Shapes: rows of an `Encoding` (batch, size) to (batch, features + gains + totals): behind the
+    features, gains and totals go on to the heads as they are.
     """
 
     def __init__(
-        self, observation_space: gym.Space[Any], channels: tuple[int, ...], features: int
+        self,
+        observation_space: gym.Space[Any],
+        encoding: Encoding,
+        channels: tuple[int, ...],
+        features: int,
     ) -> None:
-        super().__init__(observation_space, features)
+        ahead = encoding.gains + encoding.totals
+        super().__init__(observation_space, features + ahead)
         widths = (PLANES, *channels)
         self.lines: Final = nn.Sequential(
             *(LineMixing(inputs, outputs) for inputs, outputs in pairwise(widths)))
-        self.dense: Final = nn.Linear(SQUARES * widths[-1], features)
+        self.dense: Final = nn.Linear(SQUARES * widths[-1] + ahead, features)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Features of a batch of observations."""
-        squares = self.lines(observations.permute(0, 2, 3, 1))
-        return torch.relu(self.dense(squares.flatten(1)))
+        """Features of a batch of rows, with gains and totals behind them."""
+        planes, ahead = observations[:, :PLANE_NUMBERS], observations[:, PLANE_NUMBERS:]
+        squares = self.lines(planes.view(-1, *OBSERVATION_SHAPE).permute(0, 2, 3, 1))
+        features = torch.relu(self.dense(torch.cat((squares.flatten(1), ahead), dim=1)))
+        return torch.cat((features, ahead), dim=1)
 
 
-def policy_arguments(channels: tuple[int, ...], features: int) -> dict[str, Any]:
-    """What makes an SB3 actor-critic policy use a `LineNetwork`, with linear heads on it."""
-    return {
-        "features_extractor_class": LineNetwork,
-        "features_extractor_kwargs": {"channels": channels, "features": features},
-        "net_arch": [],
-    }
+class WeighingHead(nn.Module):
+    """Linear in the features, plus known numbers with weights that are linear in the features.
+
+    Shapes: what `LineNetwork` gives, in which `groups` groups of `outputs` numbers start at
+    `start`, to (batch, outputs).
+    """
+
+    def __init__(
+        self, features: int, start: int, groups: int, outputs: int, scale: float, weight: float
+    ) -> None:
+        super().__init__()
+        self.linear: Final = nn.Linear(features, outputs)
+        self.weights: Final = nn.Linear(features, groups)
+        self._features: Final = features
+        self._known: Final = slice(start, start + groups * outputs)
+        self._shape: Final = (-1, groups, outputs)
+        nn.init.orthogonal_(self.linear.weight, scale)
+        nn.init.zeros_(self.linear.bias)
+        nn.init.zeros_(self.weights.weight)
+        nn.init.constant_(self.weights.bias, weight)
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Logits or a value for each row."""
+        features = numbers[:, :self._features]
+        known = numbers[:, self._known].view(self._shape)
+        weighed: torch.Tensor = (self.weights(features).unsqueeze(2) * known).sum(dim=1)
+        weighed += self.linear(features)
+        return weighed
+
+
+class LinePolicy(MaskableActorCriticPolicy):
+    """SB3's masked actor-critic policy on a `LineNetwork`, each head a `WeighingHead`.
+
+    Without a look ahead the heads are linear.
+    """
+
+    def __init__(
+        self,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        lr_schedule: Any,
+        encoding: Encoding,
+        channels: tuple[int, ...],
+        features: int,
+        **kwargs: Any,
+    ) -> None:
+        self._encoding: Final = encoding
+        self._features: Final = features
+        extractor = {"encoding": encoding, "channels": channels, "features": features}
+        super().__init__(
+            observation_space, action_space, lr_schedule, **kwargs, net_arch=[],
+            features_extractor_class=LineNetwork, features_extractor_kwargs=extractor)
+
+    def _build(self, lr_schedule: Any) -> None:
+        super()._build(lr_schedule)
+        encoding, features = self._encoding, self._features
+        if not encoding.lookahead:
+            return
+        actor = WeighingHead(features, features, encoding.lookahead, encoding.game.num_actions,
+                             0.01, FIRST_GAIN_WEIGHT)
+        critic = WeighingHead(features, features + encoding.gains, encoding.totals, 1, 1.0,
+                              FIRST_TOTAL_WEIGHT)
+        self.action_net = actor
+        self.value_net = critic  # type: ignore[assignment]
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1),
+                                          **self.optimizer_kwargs)
 
 
 def build_policy(
-    game: Game, channels: tuple[int, ...], features: int, device: str | torch.device
-) -> MaskableActorCriticPolicy:
+    encoding: Encoding, channels: tuple[int, ...], features: int, device: str | torch.device
+) -> LinePolicy:
     """The network of a PPO agent with fresh weights."""
-    policy = MaskableActorCriticPolicy(
-        observation_space(), LegalDiscrete(game.num_actions), lambda _: 0.0,
-        **policy_arguments(channels, features),
-    )
+    policy = LinePolicy(encoding.space, LegalDiscrete(encoding.game.num_actions), lambda _: 0.0,
+                        encoding, channels, features)
     return policy.to(device)
 
 
-def policy_logits(
+def logits_and_values(
     policy: MaskableActorCriticPolicy, observations: torch.Tensor
-) -> torch.Tensor:
-    """Logits of all actions, legal or not, shape (batch, num_actions)."""
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits of all actions, legal or not, (batch, num_actions), and values (batch,)."""
     features = policy.extract_features(observations, policy.pi_features_extractor)
     assert isinstance(features, torch.Tensor)
-    logits: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(features))
-    return logits
+    for_policy, for_value = policy.mlp_extractor(features)
+    return policy.action_net(for_policy), policy.value_net(for_value).flatten()

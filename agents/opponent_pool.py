@@ -9,7 +9,7 @@ nothing from.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from castle_env.agent import Agent
 
 Ints = npt.NDArray[np.int64]
+Sampling: TypeAlias = Literal["prioritised", "uniform", "latest"]
 
 # A result counts one part in this many games, or in all games so far while they are fewer.
 MEMORY: Final = 400
@@ -42,15 +43,20 @@ class Member:
 class OpponentPool:
     """Opponents by number; numbers stay valid while games against them are going on.
 
-    `size` is the number of snapshots kept: a new one replaces the oldest.
+    `size` is the number of snapshots kept: a new one replaces the oldest. `sampling`: "prioritised"
+    as above, "uniform", or "latest": the newest snapshot alone, the first of `fixed` before there
+    is one.
     """
 
-    def __init__(self, fixed: list[Agent], size: int) -> None:
+    def __init__(
+        self, fixed: list[Agent], size: int, sampling: Sampling = "prioritised"
+    ) -> None:
         self.members: dict[int, Member] = {
             number: Member(agent) for number, agent in enumerate(fixed)
         }
         self._fixed: Final = len(fixed)
         self._size: Final = size
+        self._sampling: Final = sampling
         self._active: list[int] = list(self.members)
         self._next: int = len(fixed)
 
@@ -75,10 +81,22 @@ class OpponentPool:
 
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Probability of each active opponent to be drawn, shape (active,)."""
-        averages = np.array([member.average for member in self.active()])
-        weights = np.maximum(averages * (1.0 - averages), LEAST_WEIGHT)
+        weights = self._weights()
         probabilities: npt.NDArray[np.float64] = weights / weights.sum()
         return probabilities
+
+    def _weights(self) -> npt.NDArray[np.float64]:
+        """Weight of each active opponent, shape (active,)."""
+        count = len(self._active)
+        if self._sampling == "uniform":
+            return np.ones(count)
+        if self._sampling == "latest":
+            newest = count - 1 if count > self._fixed else 0
+            only: npt.NDArray[np.float64] = (np.arange(count) == newest).astype(np.float64)
+            return only
+        averages = np.array([member.average for member in self.active()])
+        weights: npt.NDArray[np.float64] = np.maximum(averages * (1.0 - averages), LEAST_WEIGHT)
+        return weights
 
     def sample(self, count: int, rng: np.random.Generator) -> Ints:
         """Numbers of opponents for new games, shape (count,)."""

@@ -8,7 +8,8 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint
-from agents.network import build_policy, policy_logits
+from agents.encoding import Encoding
+from agents.network import LinePolicy, build_policy, logits_and_values
 from castle_env.agent import Agent
 from castle_env.errors import AgentError
 from castle_env.game import Game
@@ -20,22 +21,27 @@ SAMPLE: Final = "sample"
 class PPOAgent:
     """Plays by a policy network, called once for the whole batch.
 
-    With `sample` it draws from the policy, else it plays the most probable legal action.
+    With `sample` it draws from the policy, else it plays the most probable legal action. The
+    policy reads rows of `encoding`.
     """
 
     def __init__(
-        self, name: str, game: Game, policy: MaskableActorCriticPolicy, sample: bool = False
+        self,
+        name: str,
+        encoding: Encoding,
+        policy: MaskableActorCriticPolicy,
+        sample: bool = False,
     ) -> None:
         self.name = name
         self.policy = policy
-        self._game: Final = game
+        self._encoding: Final = encoding
         self._sample: Final = sample
 
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
         """A legal action for each position, shape (n,)."""
-        observations, masks = self._game.encode(states)
+        observations, masks = self._encoding.encode(states)
         logits = self._logits(observations)
         if self._sample:
             # The greatest of logits plus Gumbel noise is a draw from their softmax.
@@ -46,8 +52,8 @@ class PPOAgent:
     def _logits(self, observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         policy = self.policy
         with torch.inference_mode():
-            logits = policy_logits(policy, torch.as_tensor(observations, device=policy.device))
-            array: npt.NDArray[np.float32] = logits.cpu().numpy()
+            rows = torch.as_tensor(observations, device=policy.device)
+            array: npt.NDArray[np.float32] = logits_and_values(policy, rows)[0].cpu().numpy()
         return array
 
 
@@ -62,17 +68,22 @@ def make(arguments: str, game: Game) -> Agent:
     source = path if sample else arguments
     if not source:
         raise AgentError(f"agent {'ppo:' + arguments!r}; allowed: ppo:PATH or ppo:PATH:{SAMPLE}")
-    policy = load_policy(load_checkpoint(source, game), game)
-    return PPOAgent(f"ppo:{arguments}", game, policy, sample)
+    checkpoint = load_checkpoint(source, game)
+    return PPOAgent(f"ppo:{arguments}", *load_policy(checkpoint, game), sample)
 
 
-def load_policy(checkpoint: Checkpoint, game: Game) -> MaskableActorCriticPolicy:
-    """The network of a checkpoint; `CheckpointError` if it is not the one its card describes."""
+def load_policy(checkpoint: Checkpoint, game: Game) -> tuple[Encoding, LinePolicy]:
+    """The network of a checkpoint and what it reads.
+
+    Raises `CheckpointError` if it is not the network that its card describes.
+    """
     try:
-        policy = build_policy(game, checkpoint.channels, checkpoint.features, "cpu")
+        config = checkpoint.card["config"]
+        encoding = Encoding(game, config["lookahead"])
+        policy = build_policy(encoding, tuple(config["channels"]), config["features"], "cpu")
         policy.load_state_dict(checkpoint.tensors["policy"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not hold the network that "
                               "its card describes") from error
     policy.eval()
-    return policy
+    return encoding, policy

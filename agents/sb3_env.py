@@ -2,41 +2,55 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
+from agents.encoding import Encoding
 from castle_env.errors import OptionError
+from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv
+
+Rows: TypeAlias = npt.NDArray[np.float32]
 
 
 class SB3VecEnv(VecEnv):
     """Hands a `CastleVectorEnv` in SAME_STEP mode to Stable-Baselines3.
 
-    All games are stepped in single calls. `infos` of finished games hold `terminal_observation`
+    All games are stepped in single calls. Observations are the env's planes, (n, 18, 6, 6), or with
+    an `encoding` its rows, (n, size). `infos` of finished games hold `terminal_observation`
     and `episode` (r: reward, l: decisions of the learner, t: seconds since the start), as
     `Monitor` would write them.
     """
 
-    def __init__(self, env: CastleVectorEnv) -> None:
+    def __init__(self, env: CastleVectorEnv, encoding: Encoding | None = None) -> None:
         if env.autoreset_mode != AutoresetMode.SAME_STEP:
             raise OptionError(f"autoreset_mode is {env.autoreset_mode}; allowed here: "
                               f"{AutoresetMode.SAME_STEP}")
         self.env = env
-        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self._encoding: Final = encoding
+        space = env.single_observation_space if encoding is None else encoding.space
+        super().__init__(env.num_envs, space, env.single_action_space)
         self.lengths = np.zeros(env.num_envs, dtype=np.int64)
         self._actions = np.zeros(env.num_envs, dtype=np.int64)
         self._started = time.monotonic()
 
-    def reset(self) -> npt.NDArray[np.float32]:
-        """Start new games everywhere; shape (n, 18, 6, 6)."""
+    def reset(self) -> Rows:
+        """Start new games everywhere; the first observations."""
         self.lengths[:] = 0
         observations, _ = self.env.reset(seed=self._seeds[0])
         self._reset_seeds()
-        return observations
+        return self.extend(observations)
+
+    def extend(self, planes: Rows) -> Rows:
+        """Observations of the games as they stand, from their planes."""
+        return self._rows(self.env.states, planes, self.env.seats)
+
+    def _rows(self, states: PositionArray, planes: Rows, seats: npt.NDArray[np.int64]) -> Rows:
+        return planes if self._encoding is None else self._encoding.extend(states, planes, seats)
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
         """Keep the actions, shape (n,), for `step_wait`."""
@@ -44,19 +58,33 @@ class SB3VecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play the actions; finished games have started anew."""
-        observations, rewards, dones, _, info = self.env.step(self._actions)
+        seats = self.env.seats.copy()
+        planes, rewards, dones, _, info = self.env.step(self._actions)
         self.lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if dones.any():
+            self._add_ends(infos, info, rewards, np.flatnonzero(dones), seats)
+            self.lengths[dones] = 0
+        return self.extend(planes), rewards.astype(np.float32), dones, infos
+
+    def _add_ends(
+        self,
+        infos: list[dict[str, Any]],
+        info: dict[str, Any],
+        rewards: npt.NDArray[np.float64],
+        ended: npt.NDArray[np.int64],
+        seats: npt.NDArray[np.int64],
+    ) -> None:
         seconds = round(time.monotonic() - self._started, 6)
-        for index in np.flatnonzero(dones):
+        planes = np.stack(info["final_obs"][ended])
+        rows = self._rows(info["final_info"]["final_state"][ended], planes, seats[ended])
+        for index, row in zip(ended, rows, strict=True):
             infos[index] = {
-                "terminal_observation": info["final_obs"][index],
+                "terminal_observation": row,
                 "TimeLimit.truncated": False,
                 "episode": {"r": float(rewards[index]), "l": int(self.lengths[index]),
                             "t": seconds},
             }
-        self.lengths[dones] = 0
-        return observations, rewards.astype(np.float32), dones, infos
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal
 
+from agents.opponent_pool import Sampling
 from castle_env.errors import OptionError
 
 # The greatest seed of NumPy's global generator, from which SB3 draws minibatches.
@@ -30,7 +31,9 @@ class TrainConfig:
     n_epochs: int = 4
     """Passes over the decisions of a rollout in one update."""
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Step size of Adam at the start."""
+    last_learning_rate: float = 2e-5
+    """Step size of Adam at the end; it falls evenly over the steps of the run."""
     gamma: float = 1.0
     """Discount; games are short and only their end counts."""
     gae_lambda: float = 0.95
@@ -39,12 +42,17 @@ class TrainConfig:
     """Weight of the entropy over legal actions."""
     clip_range: float = 0.2
     """Greatest change of a probability ratio that is rewarded."""
+    lookahead: Literal[0, 1, 2] = 2
+    """Plies over which the network is told what each action gains; 0: it sees the board alone."""
     channels: tuple[int, ...] = (24,)
     """Channels of each line-mixing layer of the network."""
     features: int = 192
     """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
     """Agents that are in the opponent pool from start to end."""
+    opponents: Sampling = "prioritised"
+    """How opponents are drawn from the pool: those of about the learner's strength more often, all
+    alike, or only the newest past self."""
     pool_size: int = 6
     """Past selves in the pool."""
     snapshot_every: int = 100_000
@@ -73,7 +81,7 @@ class TrainConfig:
             raise OptionError(f"channels is {self.channels}; allowed: one or more widths from 1 on")
         if not 0 <= self.seed <= MOST_SEED:
             raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MOST_SEED}")
-        for name in ("learning_rate", "clip_range"):
+        for name in ("learning_rate", "last_learning_rate", "clip_range"):
             if not 0 < getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number above 0, "
                                   "up to 1")

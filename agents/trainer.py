@@ -1,14 +1,15 @@
 """A self-play training run in memory, and its state as tensors and plain values."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.utils import get_device
 
-from agents.network import build_policy, policy_arguments
+from agents.encoding import Encoding
+from agents.network import LinePolicy, build_policy
 from agents.opponent_pool import OpponentPool
 from agents.ppo import PPOAgent
 from agents.sb3_env import SB3VecEnv
@@ -31,23 +32,26 @@ class Trainer:
     def __init__(self, game: Game, config: TrainConfig) -> None:
         self.game: Final = game
         self.config: Final = config
-        current_self = PPOAgent("self", game, self._build_policy("cpu"), sample=True)
+        self.encoding: Final = Encoding(game, config.lookahead)
+        current_self = PPOAgent("self", self.encoding, self._build_policy("cpu"), sample=True)
         fixed = [current_self, *(make_agent(name, game) for name in config.baselines)]
-        self.pool: Final = OpponentPool(fixed, config.pool_size)
+        self.pool: Final = OpponentPool(fixed, config.pool_size, config.opponents)
         self.env: Final = SelfPlayVectorEnv(config.num_envs, game.rules, self.pool, config.reward,
                                             config.opening_plies)
-        self.vec_env: Final = SB3VecEnv(self.env)
+        self.vec_env: Final = SB3VecEnv(self.env, self.encoding)
         self.model: Final = MaskablePPO(
-            "MlpPolicy", self.vec_env, seed=config.seed, device=config.device,
+            LinePolicy, self.vec_env, seed=config.seed, device=config.device,
             n_steps=config.n_steps, batch_size=config.batch_size, n_epochs=config.n_epochs,
-            learning_rate=config.learning_rate, gamma=config.gamma, gae_lambda=config.gae_lambda,
-            ent_coef=config.ent_coef, clip_range=config.clip_range,
-            policy_kwargs=policy_arguments(config.channels, config.features),
+            learning_rate=_falling(config.learning_rate, config.last_learning_rate),
+            gamma=config.gamma, gae_lambda=config.gae_lambda, ent_coef=config.ent_coef,
+            clip_range=config.clip_range,
+            policy_kwargs={"encoding": self.encoding, "channels": config.channels,
+                           "features": config.features},
         )
         current_self.policy = self.model.policy
 
-    def _build_policy(self, device: str | torch.device) -> MaskableActorCriticPolicy:
-        return build_policy(self.game, self.config.channels, self.config.features, device)
+    def _build_policy(self, device: str | torch.device) -> LinePolicy:
+        return build_policy(self.encoding, self.config.channels, self.config.features, device)
 
     @property
     def steps(self) -> int:
@@ -56,7 +60,7 @@ class Trainer:
 
     def current_agent(self) -> PPOAgent:
         """The learner as it stands, playing its most probable action."""
-        return PPOAgent("learner", self.game, self.model.policy)
+        return PPOAgent("learner", self.encoding, self.model.policy)
 
     def add_snapshot(self) -> None:
         """Put a copy of the learner into the pool of opponents."""
@@ -67,7 +71,7 @@ class Trainer:
         policy = self._build_policy(self.model.device)
         policy.load_state_dict(weights)
         policy.eval()
-        return PPOAgent(name, self.game, policy, sample=True)
+        return PPOAgent(name, self.encoding, policy, sample=True)
 
     def get_state(self) -> dict[str, Any]:
         """The run between two rollouts: tensors and plain values only."""
@@ -99,7 +103,7 @@ class Trainer:
             for number, weights in state["snapshots"].items()
         })
         model._setup_learn(0, None)  # makes the buffers that only `learn` makes
-        model._last_obs = self.env.set_state(to_arrays(state["env"]))
+        model._last_obs = self.vec_env.extend(self.env.set_state(to_arrays(state["env"])))
         model._last_episode_starts = state["episode_starts"].numpy()
         self.vec_env.lengths[:] = state["lengths"].numpy()
         assert model.ep_info_buffer is not None
@@ -107,6 +111,11 @@ class Trainer:
         model.num_timesteps = state["steps"]
         model._n_updates = state["updates"]
         _set_rng_state(state["rng"])
+
+
+def _falling(first: float, last: float) -> Callable[[float], float]:
+    """SB3's schedule of a rate that falls evenly: from the share of steps left to the rate."""
+    return lambda left: last + (first - last) * left
 
 
 def check_device(device: str) -> None:

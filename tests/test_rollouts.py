@@ -11,11 +11,13 @@ from scripted import ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_
 from small_runs import ROLLOUT, config, quiet_trainer
 from stable_baselines3.common.callbacks import BaseCallback
 
+from agents.encoding import PLANE_NUMBERS, Encoding
 from agents.opponent_pool import OpponentPool
 from agents.sb3_env import SB3VecEnv
 from agents.selfplay_env import SelfPlayVectorEnv
 from castle_env import Game, OptionError, Position, make_agent
 from castle_env.board import PASS, SQUARES
+from castle_env.observation import OBSERVATION_SHAPE
 from castle_env.position import PositionArray, stack, unstack
 from castle_env.vector_env import CastleVectorEnv
 
@@ -66,12 +68,17 @@ def watched(game: Game, rollouts: int, **changes: Any) -> Watch:
     return watch
 
 
+def planes_of(observations: Any) -> Any:
+    """The planes in rows of an encoding; the first axes stay, the last three are new."""
+    return observations[..., :PLANE_NUMBERS].reshape(*observations.shape[:-1], *OBSERVATION_SHAPE)
+
+
 def positions(game: Game, observations: Any) -> PositionArray:
     """The positions that observations of learners who are to move show, shape (n,).
 
     The first four planes are sets of squares, the last six single numbers.
     """
-    planes = observations.reshape(len(observations), -1, SQUARES).astype(np.float64)
+    planes = planes_of(observations).reshape(len(observations), -1, SQUARES).astype(np.float64)
     bits = planes[:, :4].astype(np.int64) @ (1 << np.arange(SQUARES))
     factions, plies = game.rules.factions_per_player, game.rules.max_plies
     count = np.rint(planes[:, -6:-2, 0] * factions).astype(np.int64)
@@ -99,7 +106,7 @@ def test_masks_in_the_buffer_are_those_of_its_observations(source):
         masks = rollout.action_masks.reshape(ROLLOUT, -1)
         assert np.count_nonzero(masks != game.legal_action_masks(states)) == 0
         assert masks[np.arange(ROLLOUT), rollout.actions.reshape(-1)].all()
-        assert np.array_equal(game.observations(states).reshape(ROLLOUT, -1), seen)
+        assert np.array_equal(Encoding(game).encode(states)[0], seen)
     assert len(watch.rollouts) == 4
 
 
@@ -122,7 +129,7 @@ def test_rows_of_the_buffer_are_the_decisions_of_the_learner_and_nothing_else(so
              for name in ("observations", "actions", "rewards", "episode_starts")}
     ends = 0
     for index in range(4):
-        seats = table["observations"][:, index, -1, 0, 0].astype(int)
+        seats = planes_of(table["observations"])[:, index, -1, 0, 0].astype(int)
         states = unstack(positions(game, table["observations"][:, index]))
         starts = table["episode_starts"][:, index]
         for row in range(len(states) - 1):
@@ -192,7 +199,7 @@ def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
     game = game_of_source(ONE_FACTION)
     watch = watched(game, 4, opening_plies=0)
     for rollout in watch.rollouts:
-        seats = rollout.observations[:, :, -1, 0, 0].astype(int)
+        seats = planes_of(rollout.observations)[:, :, -1, 0, 0].astype(int)
         assert rollout.episode_starts.all()
         assert np.array_equal(rollout.rewards, 1 - 2 * seats)
         assert (rollout.actions[seats == 1] == PASS).all()
@@ -244,13 +251,14 @@ def test_hundreds_of_masked_batches_of_169_actions():
     game = game_of_source("sudden-death")
     policy, rng = quiet_trainer(game, config()).model.policy, np.random.default_rng(0)
     states = game.initial_states(256)
+    encoding = Encoding(game)
     for batch in range(400):
-        observations, masks = game.encode(states)
+        observations, masks = encoding.encode(states)
         if batch % 2:  # all but one action forbidden
             chosen = game.random_actions(states, rng)
             masks = np.eye(game.num_actions, dtype=np.int8)[chosen]
         with torch.no_grad():
-            policy.action_net.weight.mul_(1.05 if batch < 200 else 0.98)
+            policy.action_net.linear.weight.mul_(1.05 if batch < 200 else 0.98)
             actions, _, log_prob = policy(torch.as_tensor(observations), action_masks=masks)
             distribution = policy.get_distribution(torch.as_tensor(observations), masks)
         probabilities = distribution.distribution.probs.numpy()
