@@ -1,6 +1,6 @@
 """The network of PPO agents: it looks along lines, as pushes do, and weighs what moves gain.
 
-    planes - line mixing -+
+    planes - layers ------+
                           +- dense - features -+- logits = linear(f) + weights(f) . gains
     gains, totals --------+                    +- value  = linear(f) + weights(f) . totals
 
@@ -8,8 +8,10 @@
 plies depends on the position, and that is what the weights say.
 """
 
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import gymnasium as gym
 import torch
@@ -25,6 +27,17 @@ from castle_env.spaces import LegalDiscrete
 # What gains and totals weigh before training: the look ahead is a fair guide, and no more.
 FIRST_GAIN_WEIGHT: Final = 0.5
 FIRST_TOTAL_WEIGHT: Final = 0.1
+ATTENTION_HEADS: Final = 4
+
+Layer: TypeAlias = Literal["lines", "attention", "convolution", "dense"]
+
+
+class NetworkShape(NamedTuple):
+    """What a network is made of: kind and widths of the layers, width of the dense one behind."""
+
+    layer: Layer
+    channels: tuple[int, ...]
+    features: int
 
 
 class LineMixing(nn.Module):
@@ -48,31 +61,88 @@ class LineMixing(nn.Module):
         return torch.relu(by_row + by_column)
 
 
-class LineNetwork(BaseFeaturesExtractor):
-    """Layers of `LineMixing` and one dense layer, shared by policy and value.
+class LineAttention(nn.Module):
+    """Self-attention along each row and, with weights of its own, along each column.
+
+    Every square has a learned place in its line. Shapes as in `LineMixing`.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.embed: Final = nn.Linear(inputs, outputs)
+        self.places: Final = nn.Parameter(0.1 * torch.randn(SIZE, SIZE, outputs))
+        self.rows: Final = nn.MultiheadAttention(outputs, ATTENTION_HEADS, batch_first=True)
+        self.columns: Final = nn.MultiheadAttention(outputs, ATTENTION_HEADS, batch_first=True)
+
+    def forward(self, squares: torch.Tensor) -> torch.Tensor:
+        """Squares and what they attend to, after a ReLU."""
+        embedded = self.embed(squares) + self.places
+        by_row = _attend(self.rows, embedded)
+        by_column = _attend(self.columns, embedded.transpose(1, 2)).transpose(1, 2)
+        return torch.relu(embedded + by_row + by_column)
+
+
+def _attend(attention: nn.MultiheadAttention, squares: torch.Tensor) -> torch.Tensor:
+    lines = squares.flatten(0, 1)
+    attended: torch.Tensor = attention(lines, lines, lines, need_weights=False)[0]
+    return attended.view(squares.shape)
+
+
+class Convolution(nn.Module):
+    """A 3x3 convolution and a ReLU; shapes as in `LineMixing`."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.convolution: Final = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
+
+    def forward(self, squares: torch.Tensor) -> torch.Tensor:
+        """The neighbourhood of each square."""
+        return torch.relu(self.convolution(squares.permute(0, 3, 1, 2))).permute(0, 2, 3, 1)
+
+
+class Dense(nn.Module):
+    """A linear map of the whole board and a ReLU; shapes as in `LineMixing`."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.linear: Final = nn.Linear(SQUARES * inputs, SQUARES * outputs)
+
+    def forward(self, squares: torch.Tensor) -> torch.Tensor:
+        """Every square of all squares."""
+        mixed: torch.Tensor = torch.relu(self.linear(squares.flatten(1)))
+        return mixed.view(-1, SIZE, SIZE, mixed.shape[1] // SQUARES)
+
+
+LAYERS: Final[Mapping[Layer, Callable[[int, int], nn.Module]]] = MappingProxyType({
+    "lines": LineMixing,
+    "attention": LineAttention,
+    "convolution": Convolution,
+    "dense": Dense,
+})
+
+
+class BoardNetwork(BaseFeaturesExtractor):
+    """Layers over the board and a dense one behind them, shared by policy and value.
 
     Shapes: rows of an `Encoding` (batch, size) to (batch, features + gains + totals): behind the
     features, gains and totals go on to the heads as they are.
     """
 
     def __init__(
-        self,
-        observation_space: gym.Space[Any],
-        encoding: Encoding,
-        channels: tuple[int, ...],
-        features: int,
+        self, observation_space: gym.Space[Any], encoding: Encoding, shape: NetworkShape
     ) -> None:
         ahead = encoding.gains + encoding.totals
-        super().__init__(observation_space, features + ahead)
-        widths = (PLANES, *channels)
-        self.lines: Final = nn.Sequential(
-            *(LineMixing(inputs, outputs) for inputs, outputs in pairwise(widths)))
-        self.dense: Final = nn.Linear(SQUARES * widths[-1] + ahead, features)
+        super().__init__(observation_space, shape.features + ahead)
+        widths = (PLANES, *shape.channels)
+        layer = LAYERS[shape.layer]
+        self.layers: Final = nn.Sequential(
+            *(layer(inputs, outputs) for inputs, outputs in pairwise(widths)))
+        self.dense: Final = nn.Linear(SQUARES * widths[-1] + ahead, shape.features)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Features of a batch of rows, with gains and totals behind them."""
         planes, ahead = observations[:, :PLANE_NUMBERS], observations[:, PLANE_NUMBERS:]
-        squares = self.lines(planes.view(-1, *OBSERVATION_SHAPE).permute(0, 2, 3, 1))
+        squares = self.layers(planes.view(-1, *OBSERVATION_SHAPE).permute(0, 2, 3, 1))
         features = torch.relu(self.dense(torch.cat((squares.flatten(1), ahead), dim=1)))
         return torch.cat((features, ahead), dim=1)
 
@@ -80,7 +150,7 @@ class LineNetwork(BaseFeaturesExtractor):
 class WeighingHead(nn.Module):
     """Linear in the features, plus known numbers with weights that are linear in the features.
 
-    Shapes: what `LineNetwork` gives, in which `groups` groups of `outputs` numbers start at
+    Shapes: what `BoardNetwork` gives, in which `groups` groups of `outputs` numbers start at
     `start`, to (batch, outputs).
     """
 
@@ -107,8 +177,8 @@ class WeighingHead(nn.Module):
         return weighed
 
 
-class LinePolicy(MaskableActorCriticPolicy):
-    """SB3's masked actor-critic policy on a `LineNetwork`, each head a `WeighingHead`.
+class BoardPolicy(MaskableActorCriticPolicy):
+    """SB3's masked actor-critic policy on a `BoardNetwork`, each head a `WeighingHead`.
 
     Without a look ahead the heads are linear.
     """
@@ -119,16 +189,15 @@ class LinePolicy(MaskableActorCriticPolicy):
         action_space: gym.Space[Any],
         lr_schedule: Any,
         encoding: Encoding,
-        channels: tuple[int, ...],
-        features: int,
+        shape: NetworkShape,
         **kwargs: Any,
     ) -> None:
         self._encoding: Final = encoding
-        self._features: Final = features
-        extractor = {"encoding": encoding, "channels": channels, "features": features}
+        self._features: Final = shape.features
         super().__init__(
             observation_space, action_space, lr_schedule, **kwargs, net_arch=[],
-            features_extractor_class=LineNetwork, features_extractor_kwargs=extractor)
+            features_extractor_class=BoardNetwork,
+            features_extractor_kwargs={"encoding": encoding, "shape": shape})
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -146,11 +215,11 @@ class LinePolicy(MaskableActorCriticPolicy):
 
 
 def build_policy(
-    encoding: Encoding, channels: tuple[int, ...], features: int, device: str | torch.device
-) -> LinePolicy:
+    encoding: Encoding, shape: NetworkShape, device: str | torch.device
+) -> BoardPolicy:
     """The network of a PPO agent with fresh weights."""
-    policy = LinePolicy(encoding.space, LegalDiscrete(encoding.game.num_actions), lambda _: 0.0,
-                        encoding, channels, features)
+    policy = BoardPolicy(encoding.space, LegalDiscrete(encoding.game.num_actions), lambda _: 0.0,
+                        encoding, shape)
     return policy.to(device)
 
 

@@ -21,6 +21,9 @@ Sampling: TypeAlias = Literal["prioritised", "uniform", "latest"]
 
 # A result counts one part in this many games, or in all games so far while they are fewer.
 MEMORY: Final = 400
+# Names of past selves start with this; in logs they go under one name.
+SNAPSHOT_PREFIX: Final = "step-"
+PAST_SELVES: Final = "past selves"
 # No opponent is forgotten altogether.
 LEAST_WEIGHT: Final = 0.02
 
@@ -32,6 +35,11 @@ class Member:
     agent: Agent
     games: int = 0
     average: float = 0.5
+
+    @property
+    def kind(self) -> str:
+        """Its name, one for all past selves."""
+        return PAST_SELVES if self.agent.name.startswith(SNAPSHOT_PREFIX) else self.agent.name
 
     def record(self, points: npt.NDArray[np.float64]) -> None:
         """Take in the learner's results of finished games: 1, 1/2 or 0 each."""

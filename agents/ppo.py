@@ -9,7 +9,8 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint
 from agents.encoding import Encoding
-from agents.network import LinePolicy, build_policy, logits_and_values
+from agents.network import BoardPolicy, build_policy, logits_and_values
+from agents.train_config import TrainConfig
 from castle_env.agent import Agent
 from castle_env.errors import AgentError
 from castle_env.game import Game
@@ -72,7 +73,7 @@ def make(arguments: str, game: Game) -> Agent:
     return PPOAgent(f"ppo:{arguments}", *load_policy(checkpoint, game), sample)
 
 
-def load_policy(checkpoint: Checkpoint, game: Game) -> tuple[Encoding, LinePolicy]:
+def load_policy(checkpoint: Checkpoint, game: Game) -> tuple[Encoding, BoardPolicy]:
     """The network of a checkpoint and what it reads.
 
     Raises `CheckpointError` if it is not the network that its card describes.
@@ -80,7 +81,7 @@ def load_policy(checkpoint: Checkpoint, game: Game) -> tuple[Encoding, LinePolic
     try:
         config = checkpoint.card["config"]
         encoding = Encoding(game, config["lookahead"])
-        policy = build_policy(encoding, tuple(config["channels"]), config["features"], "cpu")
+        policy = build_policy(encoding, TrainConfig.from_dict(config).network, "cpu")
         policy.load_state_dict(checkpoint.tensors["policy"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not hold the network that "

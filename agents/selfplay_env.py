@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from agents.game_log import GameLog
 from agents.openings import check_opening_plies
 from agents.opponent_pool import OpponentPool
 from castle_env.options import Reward, RulesetSource
@@ -17,9 +18,9 @@ class SelfPlayVectorEnv(CastleVectorEnv):
     """`CastleVectorEnv` in which each game has an opponent of its own from a pool.
 
     A new game draws its opponent and the learner's seat (each half of the time); finished games
-    are reported to the pool. At each step every opponent is called once, for all its games. Games
-    start after 0 to `opening_plies` random plies, so that the learner sees more than the positions
-    which its own openings lead to.
+    are reported to the pool and to `game_log`. At each step every opponent is called once, for all
+    its games. Games start after 0 to `opening_plies` random plies, so that the learner sees more
+    than the positions which its own openings lead to.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         check_opening_plies(self.game, opening_plies)
         self.pool = pool
         self.opening_plies = opening_plies
+        self.game_log = GameLog(self.game.rules)
         self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
 
     def _start(self, indices: Indices) -> None:
@@ -60,10 +62,13 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         return actions
 
     def _final_info(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        margins = self.game.margins(self.states[ended])
-        points = (np.sign(np.where(self.seats[ended] == 1, -margins, margins)) + 1) / 2
-        for number in np.unique(self.opponents[ended]):
-            self.pool.members[int(number)].record(points[self.opponents[ended] == number])
+        states, seats, opponents = self.states[ended], self.seats[ended], self.opponents[ended]
+        margins = self.game.margins(states) * (1 - 2 * seats)
+        points = (np.sign(margins) + 1) / 2
+        for number in np.unique(opponents):
+            games, member = opponents == number, self.pool.members[int(number)]
+            member.record(points[games])
+            self.game_log.add(member.kind, states[games], seats[games], margins[games])
         return super()._final_info(ended)
 
     def get_state(self) -> dict[str, Any]:

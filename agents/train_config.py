@@ -1,8 +1,11 @@
 """What a self-play training run is made of."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
 
+from agents.network import ATTENTION_HEADS, Layer, NetworkShape
 from agents.opponent_pool import Sampling
 from castle_env.errors import OptionError
 
@@ -44,8 +47,11 @@ class TrainConfig:
     """Greatest change of a probability ratio that is rewarded."""
     lookahead: Literal[0, 1, 2] = 2
     """Plies over which the network is told what each action gains; 0: it sees the board alone."""
+    layer: Layer = "lines"
+    """What the network's layers over the board do: map whole rows and columns, attend along them,
+    look at 3x3 squares, or map the whole board."""
     channels: tuple[int, ...] = (24,)
-    """Channels of each line-mixing layer of the network."""
+    """Channels of each of these layers."""
     features: int = 192
     """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
@@ -61,6 +67,8 @@ class TrainConfig:
     """Learner steps between two evaluations against the panel."""
     evaluation_games: int = 200
     """Games against each opponent of the panel in one evaluation."""
+    regret_positions: int = 4
+    """Positions of each ply in which an evaluation in storm measures the exact regret; 0: none."""
     report_games: int = 1000
     """Games against each opponent of the panel in the report at the end."""
     checkpoint_every: int = 500_000
@@ -79,6 +87,10 @@ class TrainConfig:
                 raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 1 on")
         if not self.channels or min(self.channels) < 1:
             raise OptionError(f"channels is {self.channels}; allowed: one or more widths from 1 on")
+        odd = [width for width in self.channels if width % ATTENTION_HEADS]
+        if self.layer == "attention" and odd:
+            raise OptionError(f"channels is {self.channels}; allowed for layers of attention: "
+                              f"multiples of {ATTENTION_HEADS}")
         if not 0 <= self.seed <= MOST_SEED:
             raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MOST_SEED}")
         for name in ("learning_rate", "last_learning_rate", "clip_range"):
@@ -94,6 +106,11 @@ class TrainConfig:
             raise OptionError(f"batch_size is {self.batch_size}; allowed: an integer from 2 on "
                               f"that does not leave 1 of num_envs x n_steps = {rollout} over")
 
+    @property
+    def network(self) -> NetworkShape:
+        """What the network is made of."""
+        return NetworkShape(self.layer, self.channels, self.features)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a card."""
         return asdict(self)
@@ -108,3 +125,14 @@ class TrainConfig:
         typed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
                                  for name, value in values.items()}
         return cls(**typed)
+
+
+Preset: TypeAlias = Literal["quick", "standard", "strong"]
+
+# Ready-made configs; minutes are those of one mode on two free cores.
+PRESETS: Final[Mapping[Preset, TrainConfig]] = MappingProxyType({
+    "quick": TrainConfig(steps=500_000, evaluate_every=62_500, report_games=400),
+    "standard": TrainConfig(),
+    "strong": TrainConfig(steps=24_000_000, snapshot_every=500_000, evaluate_every=1_000_000,
+                          checkpoint_every=1_000_000),
+})

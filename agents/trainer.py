@@ -9,8 +9,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import get_device
 
 from agents.encoding import Encoding
-from agents.network import LinePolicy, build_policy
-from agents.opponent_pool import OpponentPool
+from agents.network import BoardPolicy, build_policy
+from agents.opponent_pool import SNAPSHOT_PREFIX, OpponentPool
 from agents.ppo import PPOAgent
 from agents.sb3_env import SB3VecEnv
 from agents.selfplay_env import SelfPlayVectorEnv
@@ -40,18 +40,17 @@ class Trainer:
                                             config.opening_plies)
         self.vec_env: Final = SB3VecEnv(self.env, self.encoding)
         self.model: Final = MaskablePPO(
-            LinePolicy, self.vec_env, seed=config.seed, device=config.device,
+            BoardPolicy, self.vec_env, seed=config.seed, device=config.device,
             n_steps=config.n_steps, batch_size=config.batch_size, n_epochs=config.n_epochs,
             learning_rate=_falling(config.learning_rate, config.last_learning_rate),
             gamma=config.gamma, gae_lambda=config.gae_lambda, ent_coef=config.ent_coef,
             clip_range=config.clip_range,
-            policy_kwargs={"encoding": self.encoding, "channels": config.channels,
-                           "features": config.features},
+            policy_kwargs={"encoding": self.encoding, "shape": config.network},
         )
         current_self.policy = self.model.policy
 
-    def _build_policy(self, device: str | torch.device) -> LinePolicy:
-        return build_policy(self.encoding, self.config.channels, self.config.features, device)
+    def _build_policy(self, device: str | torch.device) -> BoardPolicy:
+        return build_policy(self.encoding, self.config.network, device)
 
     @property
     def steps(self) -> int:
@@ -64,7 +63,7 @@ class Trainer:
 
     def add_snapshot(self) -> None:
         """Put a copy of the learner into the pool of opponents."""
-        agent = self._past_self(f"step-{self.steps}", self.model.policy.state_dict())
+        agent = self._past_self(f"{SNAPSHOT_PREFIX}{self.steps}", self.model.policy.state_dict())
         self.pool.add_snapshot(agent, self.env.opponents)
 
     def _past_self(self, name: str, weights: Weights) -> PPOAgent:

@@ -24,9 +24,10 @@ from agents.trainer import Trainer
 from castle_env.agent import Agent
 from castle_env.game import Game
 
-# Plays the learner against a panel; one row of plain values for each opponent, with at least
-# "opponent", "win_rate" and "margin".
-Evaluate: TypeAlias = Callable[[Agent, int], list[dict[str, Any]]]
+# Measures the learner. Plain values: "rows", one for each opponent of a panel with at least
+# "opponent", "win_rate" and "margin", and "regret" in VP per move, None where it is not measured.
+Evaluation: TypeAlias = dict[str, Any]
+Evaluate: TypeAlias = Callable[[Agent], Evaluation]
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,14 @@ class Progress:
     steps: int
     total: int
     steps_per_second: float
-    evaluation: list[dict[str, Any]]
+    evaluation: Evaluation | None
 
 
 class Schedule(BaseCallback):
     """Does what is due between two rollouts, and stops the run there when asked to.
 
-    `evaluations` is the history of the run: a list of {"steps", "rows"}. `steps` are those at the
-    newest pause between two rollouts.
+    `evaluations` is the history of the run, each with its "steps". `steps` are those at the newest
+    pause between two rollouts.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Schedule(BaseCallback):
         folder: Path,
         evaluate: Evaluate,
         show: Callable[[Progress], None],
-        evaluations: list[dict[str, Any]],
+        evaluations: list[Evaluation],
     ) -> None:
         super().__init__()
         self.stop_asked = False
@@ -91,8 +92,7 @@ class Schedule(BaseCallback):
             self._trainer.add_snapshot()
         if self._due(config.evaluate_every) or end:
             self._run_evaluation()
-        self._log_pool()
-        self.logger.dump(self.steps)
+        self._log()
         if self._due(config.checkpoint_every) or end or self._stopping:
             self._save()
 
@@ -100,16 +100,23 @@ class Schedule(BaseCallback):
         return self.steps // every > self._last // every
 
     def _run_evaluation(self) -> None:
-        rows = self._evaluate(self._trainer.current_agent(), self._trainer.steps)
-        self.evaluations.append({"steps": self._trainer.steps, "rows": rows})
-        for row in rows:
+        evaluation = self._evaluate(self._trainer.current_agent())
+        self.evaluations.append({"steps": self._trainer.steps, **evaluation})
+        for row in evaluation["rows"]:
             for key in ("win_rate", "margin"):
                 self.logger.record(f"evaluation/{row['opponent']}/{key}", row[key])
+        if evaluation["regret"] is not None:
+            self.logger.record("evaluation/regret", evaluation["regret"]["estimate"])
 
-    def _log_pool(self) -> None:
-        for row in self._trainer.pool.table():
-            kind = "past selves" if row["name"].startswith("step-") else row["name"]
-            self.logger.record_mean(f"pool/{kind}/average_result", row["average"])
+    def _log(self) -> None:
+        for member in self._trainer.pool.active():
+            self.logger.record_mean(f"pool/{member.kind}/average_result", member.average)
+        for name, value in self._trainer.env.game_log.take().items():
+            self.logger.record(name, value)
+        values = self.logger.name_to_value
+        if "train/entropy_loss" in values:
+            self.logger.record("train/entropy", -values["train/entropy_loss"])
+        self.logger.dump(self.steps)
 
     def _save(self) -> None:
         trainer = self._trainer
@@ -124,7 +131,7 @@ class Schedule(BaseCallback):
 
     def _progress(self) -> Progress:
         seconds = max(monotonic() - self._started, 1e-9)
-        newest = self.evaluations[-1]["rows"] if self.evaluations else []
+        newest = self.evaluations[-1] if self.evaluations else None
         speed = (self._trainer.steps - self._first) / seconds
         return Progress(self._trainer.steps, self._trainer.config.steps, speed, newest)
 
@@ -136,16 +143,16 @@ def train(
     evaluate: Evaluate,
     show: Callable[[Progress], None],
     checkpoint: Checkpoint | None = None,
-) -> tuple[int, list[dict[str, Any]]]:
+) -> tuple[int, list[Evaluation]]:
     """Train in a run's folder up to `config.steps`.
 
-    Returns the steps reached, fewer when the run was stopped, and the history of evaluations: a
-    list of {"steps", "rows"}. `checkpoint` is one of the same folder to go on from. Ctrl-C ends
-    the run after the update that comes next, with a checkpoint; a second one at once, without.
-    Writes `checkpoints/`, from step 0 on, and `tensorboard/`.
+    Returns the steps reached, fewer when the run was stopped, and the history of evaluations, each
+    with its "steps". `checkpoint` is one of the same folder to go on from. Ctrl-C ends the run
+    after the update that comes next, with a checkpoint; a second one at once, without. Writes
+    `checkpoints/`, from step 0 on, and `tensorboard/`.
     """
     trainer = Trainer(game, config)
-    evaluations: list[dict[str, Any]] = []
+    evaluations: list[Evaluation] = []
     (folder / "checkpoints").mkdir(exist_ok=True)
     for leftover in (folder / "checkpoints").glob(".step-*"):
         leftover.unlink()  # half written when the run was killed

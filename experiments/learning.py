@@ -1,7 +1,6 @@
 """Training measured against a fixed panel of opponents, with a line of progress."""
 
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,16 +13,23 @@ from agents.checkpoint import Checkpoint
 from agents.openings import check_opening_plies, longest_opening
 from agents.train_config import TrainConfig
 from agents.trainer import check_device
-from agents.training import Progress, train
+from agents.training import Evaluation, Progress, train
 from castle_env import Agent, Game, make_agent
+from castle_env.ruleset import STORM
+from experiments.decisions import Truth, choices_in_random_play, judge_all, summarise_decisions
 from experiments.match import check_match, play_match
 from experiments.progress import progress_bar
 from experiments.records import GameRecord, Summary, summarise
+from experiments.statistics import Interval
 
 # Every agent is measured against the same opponents, whatever it trained against.
-PANEL: Final = ("random", "greedy", "alphabeta:2")
+PANEL: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
+_SHORT_NAMES: Final = {"random": "random", "greedy": "greedy", "alphabeta:2": "ab2",
+                       "alphabeta:4": "ab4"}
 # Random plies before each measured game, or fewer where a ruleset's games are too short.
 OPENING_PLIES: Final = 4
+# Regret is measured from this ply on, where the exact values of all moves are quickly found.
+FIRST_JUDGED_PLY: Final = 6
 
 
 def check_training(game: Game, config: TrainConfig) -> None:
@@ -45,12 +51,14 @@ def learn(
     config: TrainConfig,
     folder: Path,
     checkpoint: Checkpoint | None = None,
-) -> tuple[int, list[dict[str, Any]]]:
+) -> tuple[int, list[Evaluation]]:
     """Train in a run's folder, with progress in the terminal; see `agents.training.train`.
 
     Raises `KeyboardInterrupt` after a run that was stopped, having said how to go on with it.
     """
     torch.set_num_threads(config.threads)
+    positions = config.regret_positions if game.rules.mode == STORM else 0
+    panel = Panel(game, config.evaluation_games, positions, config.seed)
     columns = (BarColumn(bar_width=10), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("training", total=config.steps, shown="")
@@ -58,8 +66,7 @@ def learn(
         def show(progress: Progress) -> None:
             bar.update(task, completed=progress.steps, shown=_progress_text(progress))
 
-        evaluate = partial(_evaluate, game, config.seed, config.evaluation_games)
-        steps, evaluations = train(game, config, folder, evaluate, show, checkpoint)
+        steps, evaluations = train(game, config, folder, panel.evaluate, show, checkpoint)
     if steps < config.steps:
         print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
               f"castle train --resume {shlex.quote(str(folder))}")
@@ -68,26 +75,69 @@ def learn(
 
 
 def _progress_text(progress: Progress) -> str:
-    """Steps, speed and win rates against the panel, short enough for 80 columns."""
-    rates = " ".join(f"{row['opponent']} {row['win_rate']:.0%}" for row in progress.evaluation)
-    done = f"{progress.steps // 1000}k/{progress.total // 1000}k"
-    return f"{done} {progress.steps_per_second:,.0f}/s {rates}"
+    """Steps, speed, points against the panel and regret, short enough for 80 columns."""
+    done = f"{progress.steps // 1000}k/{progress.total // 1000}k {progress.steps_per_second:,.0f}/s"
+    if progress.evaluation is None:
+        return done
+    rates = [f"{_SHORT_NAMES[row['opponent']]} {row['win_rate']:.0%}"
+             for row in progress.evaluation["rows"]]
+    regret = progress.evaluation["regret"]
+    return " ".join([done, *rates, *([f"regret {regret['estimate']:.2f}"] if regret else [])])
 
 
-def _evaluate(game: Game, seed: int, games: int, agent: Agent, steps: int) -> list[dict[str, Any]]:
-    """One row for each opponent of the panel; the games do not depend on those of training."""
-    rows = []
-    for opponent in (make_agent(name, game) for name in PANEL):
-        records = play_match(game, (agent, opponent), games, _opening_plies(game), seed)
-        both = summarise(records, agent.name, opponent.name, seed).rows[-1]
-        rows.append({
+class Panel:
+    """Measures agents as they learn: against fixed opponents and, in storm, against the truth.
+
+    The games and positions are the same at every call and do not depend on those of training.
+    """
+
+    def __init__(self, game: Game, games: int, positions: int, seed: int) -> None:
+        self._game: Final = game
+        self._games: Final = games
+        self._seed: Final = seed
+        self._opponents: Final = [make_agent(name, game) for name in PANEL]
+        self._regret: Final = RegretMeter(game, positions, seed) if positions else None
+
+    def evaluate(self, agent: Agent) -> Evaluation:
+        """One row for each opponent, and the regret where there is one; see `agents.training`."""
+        regret = self._regret.measure(agent).to_dict() if self._regret else None
+        return {"rows": [self._row(agent, opponent) for opponent in self._opponents],
+                "regret": regret}
+
+    def _row(self, agent: Agent, opponent: Agent) -> dict[str, Any]:
+        records = play_match(self._game, (agent, opponent), self._games,
+                             _opening_plies(self._game), self._seed)
+        both = summarise(records, agent.name, opponent.name, self._seed).rows[-1]
+        return {
             "opponent": opponent.name,
             "win_rate": both.win_rate.estimate,
             "win_rate_interval": [both.win_rate.estimate, both.win_rate.low, both.win_rate.high],
             "margin": both.margin.estimate,
             "distinct_games": both.distinct_games,
-        })
-    return rows
+        }
+
+
+class RegretMeter:
+    """The exact regret of agents in VP per move, over the same random positions for all of them.
+
+    `positions` of each ply from `FIRST_JUDGED_PLY` to the end. The exact values are found at the
+    first call and kept.
+    """
+
+    def __init__(self, game: Game, positions: int, seed: int) -> None:
+        self._game: Final = game
+        self._positions: Final = positions
+        self._seed: Final = seed
+        self._truth: Final = Truth(game)
+        self._plies: Final = range(min(FIRST_JUDGED_PLY, game.rules.max_plies - 1),
+                                   game.rules.max_plies)
+
+    def measure(self, agent: Agent) -> Interval:
+        """Mean regret with its 95% bootstrap interval."""
+        choices = choices_in_random_play(self._game, agent, self._positions, self._plies,
+                                         self._seed)
+        decisions = judge_all(self._truth, choices)
+        return summarise_decisions(decisions, self._seed)[0].regret
 
 
 def measure(

@@ -54,7 +54,7 @@ def learning_curve(
     curves: for each opponent (training steps, win rate) in the order of steps. subject: the agent
     and the mode, for the title. Raises `RunError` where the file cannot be written.
     """
-    figure, axes = _figure(f"Win rate of {subject} while it learns",
+    figure, axes = new_figure(f"Win rate of {subject} while it learns",
                            "band: 95% Wilson interval; a draw counts as half a win", 7.5, 4.2)
     for number, (opponent, curve) in enumerate(curves.items()):
         _curve(axes, number, curve, f"against {_shown(opponent)}")
@@ -63,8 +63,23 @@ def learning_curve(
     _share_axis(axes, "y", "win rate")
     axes.set_xlabel("training steps")
     axes.xaxis.set_major_formatter(lambda step, _: _count(step))
-    _legend(figure, axes)
-    _save(figure, path)
+    legend(figure, axes)
+    save(figure, path)
+
+
+def regret_curve(curve: Sequence[tuple[int, Interval]], path: Path, subject: str) -> None:
+    """How much less an agent throws away while it learns: regret in VP per move over steps.
+
+    curve: (training steps, mean regret). Raises `RunError` where the file cannot be written.
+    """
+    figure, axes = new_figure(f"Regret of {subject} while it learns",
+                           "VP thrown away per move, by exact values; band: 95% interval", 7.5, 3.6)
+    _curve(axes, 0, curve, "regret")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("VP per move")
+    axes.set_xlabel("training steps")
+    axes.xaxis.set_major_formatter(lambda step, _: _count(step))
+    save(figure, path)
 
 
 def _curve(
@@ -88,7 +103,7 @@ def regret_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
     """
     figure, panels = _ply_panels(curves, f"Regret by ply in {subject}", "VP thrown away per move")
     panels[0].set_ylim(bottom=0)
-    _save(figure, path)
+    save(figure, path)
 
 
 def optimal_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
@@ -101,14 +116,14 @@ def optimal_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
     panels[0].set_ylim(0, 1)
     for axes in panels:
         _share_axis(axes, "y", axes.get_ylabel())
-    _save(figure, path)
+    save(figure, path)
 
 
 def _ply_panels(curves: PlyCurves, headline: str, label: str) -> tuple[Figure, Sequence[Axes]]:
     """A panel for each agent, with a curve for each source of positions; all on the same scales."""
     columns = min(3, len(curves))
     rows = -(-len(curves) // columns)
-    figure = _bare_figure(max(6.5, 3.3 * columns), 1.5 + 2.2 * rows)
+    figure = bare_figure(max(6.5, 3.3 * columns), 1.5 + 2.2 * rows)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     panels: list[Axes] = list(grid.flat)
     for axes, (agent, by_source) in zip(panels, curves.items(), strict=False):
@@ -124,8 +139,8 @@ def _ply_panels(curves: PlyCurves, headline: str, label: str) -> tuple[Figure, S
         axes.tick_params(labelbottom=True)
     for axes in panels[::columns]:
         axes.set_ylabel(label)
-    _legend(figure, panels[0], title="positions from (band: 95% bootstrap interval):")
-    _headline(figure, headline)
+    legend(figure, panels[0], title="positions from (band: 95% bootstrap interval):")
+    headline(figure, headline)
     return figure, panels[:len(curves)]
 
 
@@ -138,7 +153,7 @@ def win_rates(
     "second", "both"). Raises `RunError` where the file cannot be written.
     """
     seats = list(dict.fromkeys(seat for by_seat in rates.values() for seat in by_seat))
-    figure, axes = _figure(f"Win rate of {subject} by opponent and seat",
+    figure, axes = new_figure(f"Win rate of {subject} by opponent and seat",
                            "line: 95% Wilson interval; a draw counts as half a win",
                            7.5, 1.7 + 0.34 * len(rates) * (len(seats) + 0.5))
     height = 0.8 / len(seats)
@@ -153,8 +168,8 @@ def win_rates(
     axes.set_ylim(len(rates) - 0.5, -0.5)
     axes.set_xlim(0, 1)
     _share_axis(axes, "x", "win rate")
-    _legend(figure, axes, title="seat of the agent:")
-    _save(figure, path)
+    legend(figure, axes, title="seat of the agent:")
+    save(figure, path)
 
 
 def _rate_bars(
@@ -183,7 +198,7 @@ def margin_distribution(
     everything = [margin for by_seat in margins.values() for values in by_seat.values()
                   for margin in values]
     edges = _bin_edges(min(everything, default=0), max(everything, default=0))
-    figure = _bare_figure(7.5, 1.6 + 1.6 * len(margins))
+    figure = bare_figure(7.5, 1.6 + 1.6 * len(margins))
     panels = figure.subplots(len(margins), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axes, (opponent, by_seat) in zip(panels, margins.items(), strict=True):
         _style(axes)
@@ -193,9 +208,9 @@ def margin_distribution(
                           "(line: draw; ◆ mean)")
     panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     panels[-1].yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    _legend(figure, panels[0], title="seat of the agent:")
-    _headline(figure, f"Final margin of {subject} by opponent and seat")
-    _save(figure, path)
+    legend(figure, panels[0], title="seat of the agent:")
+    headline(figure, f"Final margin of {subject} by opponent and seat")
+    save(figure, path)
 
 
 def _margin_panel(
@@ -236,7 +251,7 @@ def cross_table(
     `RunError` where the file cannot be written.
     """
     count = len(players)
-    figure, axes = _figure(f"Tournament, {subject}: share of the points of row against column",
+    figure, axes = new_figure(f"Tournament, {subject}: share of the points of row against column",
                            "below each share: distinct games, both seats together",
                            max(7.5, 2.8 + 0.95 * count), 2.2 + 0.7 * count)
     image = axes.imshow(np.ma.masked_invalid(shares), cmap=_SHARES, vmin=0, vmax=1, aspect="auto")
@@ -258,7 +273,7 @@ def cross_table(
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, format=PercentFormatter(1), fraction=0.05)
     bar.outline.set_visible(False)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _ink(share: float) -> str:
@@ -273,7 +288,7 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
     ratings: Elo scale with mean 0, from top to bottom. Raises `RunError` where the file cannot be
     written.
     """
-    figure, axes = _figure(f"Bradley–Terry ratings, {subject}",
+    figure, axes = new_figure(f"Bradley–Terry ratings, {subject}",
                            "Elo scale, mean of the players 0; line: 95% bootstrap interval",
                            7.5, 1.7 + 0.42 * len(ratings))
     for row, rating in enumerate(ratings.values()):
@@ -291,25 +306,25 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x", color="#E4E4E4", linewidth=0.8)
     axes.set_xlabel("rating (400 points: odds of 10 to 1)")
-    _save(figure, path)
+    save(figure, path)
 
 
-def _bare_figure(width: float, height: float) -> Figure:
+def bare_figure(width: float, height: float) -> Figure:
     """Empty figure of this size in inches."""
     return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
 
 
-def _figure(headline: str, explanation: str, width: float, height: float) -> tuple[Figure, Axes]:
+def new_figure(headline: str, explanation: str, width: float, height: float) -> tuple[Figure, Axes]:
     """Figure of one picture with what it shows above it, and how to read it in small below that."""
-    figure = _bare_figure(width, height)
+    figure = bare_figure(width, height)
     axes = figure.subplots()
     _style(axes)
     axes.set_title(explanation, loc="left", fontsize=8.5, color=GREY)
-    _headline(figure, headline)
+    headline(figure, headline)
     return figure, axes
 
 
-def _headline(figure: Figure, text: str) -> None:
+def headline(figure: Figure, text: str) -> None:
     """Title of the whole picture, in as many lines as its width asks for."""
     lines = textwrap.fill(text, int(9.5 * figure.get_figwidth()))
     figure.suptitle(_literal(lines), x=0.01, ha="left", fontsize=11.5, weight="bold", color=BLACK)
@@ -332,7 +347,7 @@ def _share_axis(axes: Axes, which: str, label: str) -> None:
     axis.grid(visible=True, color="#E4E4E4", linewidth=0.8)
 
 
-def _legend(figure: Figure, axes: Axes, title: str | None = None) -> None:
+def legend(figure: Figure, axes: Axes, title: str | None = None) -> None:
     """Legend of the axes below the picture, if there is anything to tell apart."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
@@ -360,6 +375,6 @@ def _literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None})

@@ -9,7 +9,7 @@ import rich
 
 from agents.runs import environment_info, write_json_atomic, write_text_atomic
 from castle_env import Game
-from experiments.plots import learning_curve, margin_distribution, win_rates
+from experiments.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.records import GameRecord, Summary, distinct_games
 from experiments.statistics import Interval
 from experiments.tables import SEAT_NAMES, summary_table, terminal_table, to_markdown, to_rich
@@ -39,9 +39,9 @@ def draw_summaries(
 def draw_learning(
     folder: Path, name: str, subject: str, evaluations: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Draw win rates against the panel over training; Markdown that shows them.
+    """Draw win rates against the panel, and regret, over training; Markdown that shows them.
 
-    evaluations: {"steps", "rows"} with the rows that `experiments.learning` makes.
+    evaluations: those that `experiments.learning` makes, each with its "steps".
     """
     curves: dict[str, list[tuple[int, Interval]]] = {}
     for evaluation in evaluations:
@@ -49,7 +49,13 @@ def draw_learning(
             point = evaluation["steps"], Interval(*row["win_rate_interval"])
             curves.setdefault(row["opponent"], []).append(point)
     learning_curve(curves, folder / f"{name}-curve.png", subject)
-    return f"![Win rate of {subject} while it learned]({name}-curve.png)\n"
+    shown = f"![Win rate of {subject} while it learned]({name}-curve.png)\n"
+    regrets = [(evaluation["steps"], Interval(**evaluation["regret"]))
+               for evaluation in evaluations if evaluation["regret"]]
+    if regrets:
+        regret_curve(regrets, folder / f"{name}-regret.png", subject)
+        shown += f"\n![Regret of {subject} while it learned]({name}-regret.png)\n"
+    return shown
 
 
 def _margins(summary: Summary, records: Sequence[GameRecord]) -> dict[str, list[int]]:

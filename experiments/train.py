@@ -1,12 +1,14 @@
 """`castle train`: self-play training as a run that can be stopped and resumed."""
 
+from argparse import ArgumentError, ArgumentParser
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tyro
 
 from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint, newest_checkpoint
-from agents.train_config import TrainConfig
+from agents.train_config import PRESETS, Preset, TrainConfig
 from castle_env import Game, OptionError, Ruleset
 from experiments import report
 from experiments.learning import check_training, learn, measure
@@ -17,12 +19,27 @@ from experiments.options import GameOptions, command_line
 class Train(GameOptions):
     """Train an agent by self-play with MaskablePPO; Ctrl-C saves and stops, --resume goes on."""
 
+    preset: Preset = "standard"
+    """What the options of training are where they are not given: quick (about 1 minute for one
+    mode on two cores), standard (about 5) or strong (about 50, how the shipped agents were made).
+    """
     config: tyro.conf.OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
     """How to train."""
     resume: Path | None = None
     """A run's folder to go on with, under its own options; only --until goes with it."""
     until: int | None = None
     """With --resume: learner steps in all, when other than the run's own."""
+
+    @classmethod
+    def defaults(cls, arguments: Sequence[str]) -> "Train":
+        """What holds where `arguments` say nothing else: the config of the preset they name."""
+        parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+        parser.add_argument("--preset", choices=list(PRESETS), default=cls.preset)
+        try:
+            preset = parser.parse_known_args(arguments)[0].preset
+        except ArgumentError:
+            return cls()  # the message for a wrong preset is that of all options
+        return cls(preset=preset, config=PRESETS[preset])
 
 
 def run(options: Train) -> None:
