@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.lookahead import MOST_LOOKAHEAD, write_lookahead
+from castle_env.board import DIRECTIONS, SIZE, SQUARES
 from castle_env.errors import OptionError
 from castle_env.game import Game
-from castle_env.observation import OBSERVATION_SHAPE
+from castle_env.observation import FIRST_ENTRY_PLANE, OBSERVATION_SHAPE, PLANES
 from castle_env.position import PositionArray
 
 Rows = npt.NDArray[np.float32]
@@ -70,3 +71,23 @@ class Encoding:
         totals[waiting, 0] *= -1.0
         totals[waiting, 1:] = 0.0
         return np.concatenate((flat, gains.reshape(len(states), -1), totals), axis=1)
+
+    def symmetry_maps(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where rows and actions come from under each symmetry of the ruleset, identity first.
+
+        Shapes (symmetries, size) and (symmetries, num_actions): `row[rows[s]]` shows the image of
+        the position under symmetry s, and action a of the image is `actions[s, a]` of the position.
+        """
+        rows, actions = [], []
+        for square_map, action_map in self.game.symmetries():
+            squares, moves = np.argsort(square_map), np.argsort(action_map)
+            planes = np.arange(PLANES)
+            # The image of an entry plane is the plane of the side that its entries now come from.
+            planes[FIRST_ENTRY_PLANE + action_map[:DIRECTIONS * SIZE:SIZE] // SIZE] = (
+                FIRST_ENTRY_PLANE + np.arange(DIRECTIONS))
+            gains = np.arange(self.lookahead)[:, None] * self.game.num_actions + moves
+            parts = ((planes[:, None] * SQUARES + squares).ravel(), PLANE_NUMBERS + gains.ravel(),
+                     np.arange(PLANE_NUMBERS + self.gains, self.size))
+            rows.append(np.concatenate(parts))
+            actions.append(moves)
+        return np.stack(rows), np.stack(actions)

@@ -15,22 +15,30 @@ from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv
 
 Rows: TypeAlias = npt.NDArray[np.float32]
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 class SB3VecEnv(VecEnv):
     """Hands a `CastleVectorEnv` in SAME_STEP mode to Stable-Baselines3.
 
     All games are stepped in single calls. Observations are the env's planes, (n, 18, 6, 6), or with
-    an `encoding` its rows, (n, size). `infos` of finished games hold `terminal_observation`
+    an `encoding` its rows, (n, size); with `turned` too, each game is shown under a symmetry of the
+    board that is drawn when it starts. `infos` of finished games hold `terminal_observation`
     and `episode` (r: reward, l: decisions of the learner, t: seconds since the start), as
     `Monitor` would write them.
     """
 
-    def __init__(self, env: CastleVectorEnv, encoding: Encoding | None = None) -> None:
+    def __init__(
+        self, env: CastleVectorEnv, encoding: Encoding | None = None, turned: bool = False
+    ) -> None:
         if env.autoreset_mode != AutoresetMode.SAME_STEP:
             raise OptionError(f"autoreset_mode is {env.autoreset_mode}; allowed here: "
                               f"{AutoresetMode.SAME_STEP}")
+        if turned and encoding is None:
+            raise OptionError("turned is True without an encoding; allowed: False, or an encoding")
         self.env = env
+        self._maps: Final = encoding.symmetry_maps() if turned and encoding else None
+        self.symmetries = np.zeros(env.num_envs, dtype=np.int64)
         self._encoding: Final = encoding
         space = env.single_observation_space if encoding is None else encoding.space
         super().__init__(env.num_envs, space, env.single_action_space)
@@ -43,18 +51,38 @@ class SB3VecEnv(VecEnv):
         self.lengths[:] = 0
         observations, _ = self.env.reset(seed=self._seeds[0])
         self._reset_seeds()
+        self._turn(np.arange(self.num_envs))
         return self.extend(observations)
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """Legal action masks as the learner sees the games, shape (n, num_actions), int8."""
+        masks = self.env.action_masks()
+        if self._maps is None:
+            return masks
+        return np.take_along_axis(masks, self._maps[1][self.symmetries], axis=1)
+
+    def _turn(self, started: Ints) -> None:
+        if self._maps is not None:
+            self.symmetries[started] = self.env.np_random.integers(len(self._maps[0]),
+                                                                   size=len(started))
 
     def extend(self, planes: Rows) -> Rows:
         """Observations of the games as they stand, from their planes."""
-        return self._rows(self.env.states, planes, self.env.seats)
+        return self._rows(np.arange(self.num_envs), self.env.states, planes, self.env.seats)
 
-    def _rows(self, states: PositionArray, planes: Rows, seats: npt.NDArray[np.int64]) -> Rows:
-        return planes if self._encoding is None else self._encoding.extend(states, planes, seats)
+    def _rows(self, games: Ints, states: PositionArray, planes: Rows, seats: Ints) -> Rows:
+        """What the learner sees of some games, in states that need not be the present ones."""
+        if self._encoding is None:
+            return planes
+        rows = self._encoding.extend(states, planes, seats)
+        if self._maps is None:
+            return rows
+        return np.take_along_axis(rows, self._maps[0][self.symmetries[games]], axis=1)
 
-    def step_async(self, actions: npt.NDArray[np.int64]) -> None:
+    def step_async(self, actions: Ints) -> None:
         """Keep the actions, shape (n,), for `step_wait`."""
-        self._actions = actions
+        self._actions = (actions if self._maps is None
+                         else self._maps[1][self.symmetries, actions])
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play the actions; finished games have started anew."""
@@ -65,6 +93,7 @@ class SB3VecEnv(VecEnv):
         if dones.any():
             self._add_ends(infos, info, rewards, np.flatnonzero(dones), seats)
             self.lengths[dones] = 0
+            self._turn(np.flatnonzero(dones))
         return self.extend(planes), rewards.astype(np.float32), dones, infos
 
     def _add_ends(
@@ -72,12 +101,13 @@ class SB3VecEnv(VecEnv):
         infos: list[dict[str, Any]],
         info: dict[str, Any],
         rewards: npt.NDArray[np.float64],
-        ended: npt.NDArray[np.int64],
-        seats: npt.NDArray[np.int64],
+        ended: Ints,
+        seats: Ints,
     ) -> None:
         seconds = round(time.monotonic() - self._started, 6)
         planes = np.stack(info["final_obs"][ended])
-        rows = self._rows(info["final_info"]["final_state"][ended], planes, seats[ended])
+        states = info["final_info"]["final_state"][ended]
+        rows = self._rows(ended, states, planes, seats[ended])
         for index, row in zip(ended, rows, strict=True):
             infos[index] = {
                 "terminal_observation": row,
@@ -90,7 +120,8 @@ class SB3VecEnv(VecEnv):
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
         """Call a method of the batched env; of what it returns, one row belongs to each game."""
-        rows = getattr(self.env, method_name)(*method_args, **method_kwargs)
+        owner = self if method_name == "action_masks" else self.env
+        rows = getattr(owner, method_name)(*method_args, **method_kwargs)
         return [rows[index] for index in self._get_indices(indices)]
 
     def has_attr(self, attr_name: str) -> bool:

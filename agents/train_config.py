@@ -56,6 +56,8 @@ class TrainConfig:
     """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
     """Agents that are in the opponent pool from start to end."""
+    turned: bool = False
+    """Show each game to the learner under a random symmetry of the board."""
     opponents: Sampling = "prioritised"
     """How opponents are drawn from the pool: those of about the learner's strength more often, all
     alike, or only the newest past self."""

@@ -38,7 +38,7 @@ class Trainer:
         self.pool: Final = OpponentPool(fixed, config.pool_size, config.opponents)
         self.env: Final = SelfPlayVectorEnv(config.num_envs, game.rules, self.pool, config.reward,
                                             config.opening_plies)
-        self.vec_env: Final = SB3VecEnv(self.env, self.encoding)
+        self.vec_env: Final = SB3VecEnv(self.env, self.encoding, config.turned)
         self.model: Final = MaskablePPO(
             BoardPolicy, self.vec_env, seed=config.seed, device=config.device,
             n_steps=config.n_steps, batch_size=config.batch_size, n_epochs=config.n_epochs,
@@ -84,6 +84,7 @@ class Trainer:
             "pool": self.pool.get_state(),
             "env": to_tensors(self.env.get_state()),
             "lengths": torch.tensor(self.vec_env.lengths),
+            "symmetries": torch.tensor(self.vec_env.symmetries),
             "episode_starts": torch.tensor(np.asarray(self.model._last_episode_starts)),
             "episodes": [dict(episode) for episode in self.model.ep_info_buffer or ()],
             "rng": _get_rng_state(),
@@ -102,6 +103,7 @@ class Trainer:
             for number, weights in state["snapshots"].items()
         })
         model._setup_learn(0, None)  # makes the buffers that only `learn` makes
+        self.vec_env.symmetries[:] = state["symmetries"].numpy()
         model._last_obs = self.vec_env.extend(self.env.set_state(to_arrays(state["env"])))
         model._last_episode_starts = state["episode_starts"].numpy()
         self.vec_env.lengths[:] = state["lengths"].numpy()

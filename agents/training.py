@@ -44,7 +44,7 @@ class Schedule(BaseCallback):
     """Does what is due between two rollouts, and stops the run there when asked to.
 
     `evaluations` is the history of the run, each with its "steps". `steps` are those at the newest
-    pause between two rollouts.
+    pause between two rollouts. `hours` are those that the run has already taken.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Schedule(BaseCallback):
         evaluate: Evaluate,
         show: Callable[[Progress], None],
         evaluations: list[Evaluation],
+        hours: float,
     ) -> None:
         super().__init__()
         self.stop_asked = False
@@ -63,6 +64,7 @@ class Schedule(BaseCallback):
         self._folder: Final = folder
         self._evaluate: Final = evaluate
         self._show: Final = show
+        self._hours: Final = hours
         self._stopping = False
         self._last = trainer.steps if evaluations else -1
         self._first = trainer.steps
@@ -123,6 +125,7 @@ class Schedule(BaseCallback):
         path = self._folder / "checkpoints" / f"step-{trainer.steps:010d}.pt"
         save_checkpoint(path, trainer.get_state(), trainer.game, {
             "steps": trainer.steps,
+            "hours": round(self._hours + (monotonic() - self._started) / 3600, 4),
             "config": trainer.config.to_dict(),
             "seed": trainer.config.seed,
             "environment": environment_info(),
@@ -153,6 +156,7 @@ def train(
     """
     trainer = Trainer(game, config)
     evaluations: list[Evaluation] = []
+    hours = 0.0
     (folder / "checkpoints").mkdir(exist_ok=True)
     for leftover in (folder / "checkpoints").glob(".step-*"):
         leftover.unlink()  # half written when the run was killed
@@ -161,7 +165,8 @@ def train(
         if checkpoint is not None:
             trainer.set_state(checkpoint.tensors)
             evaluations = list(checkpoint.card["results"]["evaluations"])
-        schedule = Schedule(trainer, folder, evaluate, show, evaluations)
+            hours = checkpoint.card["hours"]
+        schedule = Schedule(trainer, folder, evaluate, show, evaluations, hours)
         with _stopping_on_interrupt(schedule):
             trainer.model.learn(config.steps - trainer.steps, schedule, reset_num_timesteps=False)
     return schedule.steps, schedule.evaluations

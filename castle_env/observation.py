@@ -31,6 +31,7 @@ from castle_env.kernels import Moves, Rules, controlled_by, neighbours, popcount
 from castle_env.position import Position
 
 PLANES: Final = 18
+FIRST_ENTRY_PLANE: Final = 4
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
 
 
@@ -59,7 +60,7 @@ def write_observation(
     write_plane(planes[2], position.strongholds)
     write_plane(planes[3], position.bastion)
     for side in range(DIRECTIONS):
-        write_plane(planes[4 + side], moves[side])
+        write_plane(planes[FIRST_ENTRY_PLANE + side], moves[side])
     besieged = neighbours(position.strongholds)
     write_plane(planes[8], position.own & besieged)
     write_plane(planes[9], position.opposing & besieged)

@@ -1,11 +1,11 @@
 """`castle demo`: from nothing to trained and measured agents for both modes, in minutes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from agents.runs import create_run_folder
-from agents.train_config import TrainConfig
+from agents.train_config import PRESETS, TrainConfig
 from castle_env import Game, load_ruleset
 from experiments import report
 from experiments.learning import check_training, learn, measure
@@ -29,8 +29,9 @@ class Demo(RunOptions):
 
 def run(options: Demo) -> None:
     """Train and measure both modes; print the tables and where the report is."""
-    config = TrainConfig(steps=options.steps, seed=options.seed, report_games=options.games,
-                         evaluate_every=max(1, options.steps // EVALUATIONS))
+    config = replace(PRESETS["quick"], steps=options.steps, seed=options.seed,
+                     report_games=options.games,
+                     evaluate_every=max(1, options.steps // EVALUATIONS))
     for mode in MODES:
         check_training(Game(load_ruleset(mode)), config)
     with options.new_folder("demo") as folder:

@@ -9,6 +9,7 @@ import rich
 
 from agents.runs import environment_info, write_json_atomic, write_text_atomic
 from castle_env import Game
+from experiments.options import command_line
 from experiments.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.records import GameRecord, Summary, distinct_games
 from experiments.statistics import Interval
@@ -16,10 +17,10 @@ from experiments.tables import SEAT_NAMES, summary_table, terminal_table, to_mar
 
 
 def write_results(folder: Path, config: Mapping[str, Any], game: Game, results: Any) -> None:
-    """Write `results.json`: config, ruleset, versions, machine, git commit and the results."""
+    """Write `results.json`: command, config, ruleset, versions, machine, git commit and results."""
     write_json_atomic(folder / "results.json", {
-        "config": config, "ruleset": game.rules.to_dict(), "ruleset_digest": game.rules.digest,
-        "environment": environment_info(), "results": results,
+        "command": command_line(), "config": config, "ruleset": game.rules.to_dict(),
+        "ruleset_digest": game.rules.digest, "environment": environment_info(), "results": results,
     })
 
 
