@@ -6,7 +6,7 @@ One row of float32 numbers for each position:
     gains     L * actions    what the mover gains by each action within 1 .. L plies
     totals    1 + L          the mover's margin, and the best gain within 1 .. L plies
 
-L is `lookahead`, 0 to 2; with 0, rows are the planes alone. Gains are in VP / `VP_SCALE`, see
+L is `lookahead`, 0 to 3; with 0, rows are the planes alone. Gains are in VP / `VP_SCALE`, see
 `agents.lookahead`.
 """
 
@@ -33,7 +33,7 @@ class Encoding:
     """Turns positions into rows of `size` numbers.
 
     gains, totals: how many numbers of each kind stand behind the planes. Raises `OptionError`
-    for a lookahead that is not 0, 1 or 2.
+    for a lookahead that is not 0, 1, 2 or 3.
     """
 
     def __init__(self, game: Game, lookahead: int = MOST_LOOKAHEAD) -> None:

@@ -4,8 +4,8 @@
                           +- dense - features -+- logits = linear(f) + weights(f) . gains
     gains, totals --------+                    +- value  = linear(f) + weights(f) . totals
 
-`gains` and `totals` are those of `agents.encoding`: how much to trust a look ahead of one or two
-plies depends on the position, and that is what the weights say.
+`gains` and `totals` are those of `agents.encoding`: how much to trust a look ahead of one, two or
+three plies depends on the position, and that is what the weights say.
 """
 
 from collections.abc import Callable, Mapping

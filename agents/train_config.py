@@ -25,13 +25,13 @@ class TrainConfig:
     """+1, 0, -1 at the end of a game, or the VP margin / (2 x factions per player)."""
     num_envs: int = 512
     """Games played at once."""
-    opening_plies: int = 4
-    """Games start after 0 to this many random plies."""
+    opening_plies: int = 12
+    """Games start after 0 to this many random plies, fewer where the rules make games short."""
     n_steps: int = 16
     """Learner steps in each game between two updates."""
     batch_size: int = 1024
     """Decisions in one minibatch."""
-    n_epochs: int = 4
+    n_epochs: int = 2
     """Passes over the decisions of a rollout in one update."""
     learning_rate: float = 1e-3
     """Step size of Adam at the start."""
@@ -41,11 +41,11 @@ class TrainConfig:
     """Discount; games are short and only their end counts."""
     gae_lambda: float = 0.95
     """Trade-off of bias and variance in the advantages."""
-    ent_coef: float = 0.003
+    ent_coef: float = 0.05
     """Weight of the entropy over legal actions."""
     clip_range: float = 0.2
     """Greatest change of a probability ratio that is rewarded."""
-    lookahead: Literal[0, 1, 2] = 2
+    lookahead: Literal[0, 1, 2, 3] = 2
     """Plies over which the network is told what each action gains; 0: it sees the board alone."""
     layer: Layer = "lines"
     """What the network's layers over the board do: map whole rows and columns, attend along them,
@@ -56,7 +56,7 @@ class TrainConfig:
     """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
     """Agents that are in the opponent pool from start to end."""
-    turned: bool = False
+    turned: bool = True
     """Show each game to the learner under a random symmetry of the board."""
     opponents: Sampling = "prioritised"
     """How opponents are drawn from the pool: those of about the learner's strength more often, all
@@ -93,6 +93,9 @@ class TrainConfig:
         if self.layer == "attention" and odd:
             raise OptionError(f"channels is {self.channels}; allowed for layers of attention: "
                               f"multiples of {ATTENTION_HEADS}")
+        if self.opening_plies < 0:
+            raise OptionError(f"opening_plies is {self.opening_plies}; allowed: an integer from 0 "
+                              "on")
         if not 0 <= self.seed <= MOST_SEED:
             raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MOST_SEED}")
         for name in ("learning_rate", "last_learning_rate", "clip_range"):
@@ -129,12 +132,16 @@ class TrainConfig:
         return cls(**typed)
 
 
+STRONG_BASELINES: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
+
 Preset: TypeAlias = Literal["quick", "standard", "strong"]
 
 # Ready-made configs; minutes are those of one mode on two free cores.
 PRESETS: Final[Mapping[Preset, TrainConfig]] = MappingProxyType({
     "quick": TrainConfig(steps=500_000, evaluate_every=62_500, report_games=400),
     "standard": TrainConfig(),
-    "strong": TrainConfig(steps=24_000_000, snapshot_every=500_000, evaluate_every=1_000_000,
-                          checkpoint_every=1_000_000),
+    "strong": TrainConfig(
+        steps=9_000_000, lookahead=3, n_epochs=4, baselines=STRONG_BASELINES, pool_size=8,
+        snapshot_every=300_000, evaluate_every=500_000, checkpoint_every=500_000,
+        report_games=3000),
 })

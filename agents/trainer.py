@@ -10,6 +10,7 @@ from stable_baselines3.common.utils import get_device
 
 from agents.encoding import Encoding
 from agents.network import BoardPolicy, build_policy
+from agents.openings import longest_opening
 from agents.opponent_pool import SNAPSHOT_PREFIX, OpponentPool
 from agents.ppo import PPOAgent
 from agents.sb3_env import SB3VecEnv
@@ -37,7 +38,7 @@ class Trainer:
         fixed = [current_self, *(make_agent(name, game) for name in config.baselines)]
         self.pool: Final = OpponentPool(fixed, config.pool_size, config.opponents)
         self.env: Final = SelfPlayVectorEnv(config.num_envs, game.rules, self.pool, config.reward,
-                                            config.opening_plies)
+                                            min(config.opening_plies, longest_opening(game)))
         self.vec_env: Final = SB3VecEnv(self.env, self.encoding, config.turned)
         self.model: Final = MaskablePPO(
             BoardPolicy, self.vec_env, seed=config.seed, device=config.device,

@@ -16,6 +16,7 @@ COMMANDS: Final = {
     "solve": ("experiments.solve", "Solve"),
     "analyse": ("experiments.analyse", "Analyse"),
     "train": ("experiments.train", "Train"),
+    "export": ("experiments.export", "Export"),
     "evaluate": ("experiments.evaluate", "Evaluate"),
     "tournament": ("experiments.tournament", "Tournament"),
     "regret": ("experiments.regret", "Regret"),
@@ -32,7 +33,7 @@ def main() -> None:
         options: dict[str, Any] = {name: getattr(import_module(COMMANDS[name][0]),
                                                  COMMANDS[name][1]) for name in names}
         if len(options) == 1:
-            chosen = tyro.cli(options[names[0]], prog=f"castle {names[0]}", args=arguments[1:])
+            chosen = _parse(options[names[0]], names[0], arguments[1:])
         else:
             chosen = tyro.extras.subcommand_cli_from_dict(options, prog="castle")
         sys.modules[type(chosen).__module__].run(chosen)
@@ -42,3 +43,10 @@ def main() -> None:
     except KeyboardInterrupt:
         print("castle: stopped", file=sys.stderr)
         sys.exit(130)
+
+
+def _parse(options: Any, name: str, arguments: list[str]) -> Any:
+    """Options of one sub-command; some have defaults that depend on other arguments."""
+    defaults = getattr(options, "defaults", None)
+    given = {} if defaults is None else {"default": defaults(arguments)}
+    return tyro.cli(options, prog=f"castle {name}", args=arguments, **given)

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from agents.checkpoint import Checkpoint
-from agents.openings import check_opening_plies, longest_opening
+from agents.openings import longest_opening
 from agents.train_config import TrainConfig
 from agents.trainer import check_device
 from agents.training import Evaluation, Progress, train
@@ -36,7 +36,6 @@ def check_training(game: Game, config: TrainConfig) -> None:
     """Raise `CastleError` for what would end a run halfway."""
     for count in (config.evaluation_games, config.report_games):
         check_match(game, count, _opening_plies(game), config.seed)
-    check_opening_plies(game, config.opening_plies)
     check_device(config.device)
     for name in config.baselines:
         make_agent(name, game)

@@ -55,7 +55,10 @@ def draw_learning(
                for evaluation in evaluations if evaluation["regret"]]
     if regrets:
         regret_curve(regrets, folder / f"{name}-regret.png", subject)
-        shown += f"\n![Regret of {subject} while it learned]({name}-regret.png)\n"
+        end = regrets[-1][1]
+        shown += (f"\n![Regret of {subject} while it learned]({name}-regret.png)\n\n"
+                  "Regret at the end, in random positions from ply 6 on: "
+                  f"{end.estimate:.2f} [{end.low:.2f}, {end.high:.2f}] VP per move.\n")
     return shown
 
 
