@@ -141,7 +141,7 @@ PRESETS: Final[Mapping[Preset, TrainConfig]] = MappingProxyType({
     "quick": TrainConfig(steps=500_000, evaluate_every=62_500, report_games=400),
     "standard": TrainConfig(),
     "strong": TrainConfig(
-        steps=9_000_000, lookahead=3, n_epochs=4, baselines=STRONG_BASELINES, pool_size=8,
-        snapshot_every=300_000, evaluate_every=500_000, checkpoint_every=500_000,
+        steps=5_000_000, lookahead=3, n_epochs=4, baselines=STRONG_BASELINES, pool_size=8,
+        snapshot_every=200_000, evaluate_every=500_000, checkpoint_every=500_000,
         report_games=3000),
 })
