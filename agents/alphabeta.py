@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from agents.arguments import positive_integer
 from agents.compiled_agent import CompiledAgent
-from agents.limited_search import LimitedAlphaBeta, parse_limits
+from agents.limited_search import LIMIT_FORMS, LimitedAlphaBeta, parse_limits
 from agents.moves import (
     CODE_BITS,
     CODE_MASK,
@@ -136,5 +136,5 @@ def make(arguments: str, game: Game) -> Agent:
     """The agent that looks as many plies ahead as its argument says, or as limits allow."""
     if limits := parse_limits(arguments):
         return LimitedAlphaBeta(f"alphabeta:{arguments}", game, limits)
-    depth = positive_integer("alphabeta", arguments, MAX_DEPTH)
+    depth = positive_integer("alphabeta", arguments, MAX_DEPTH, LIMIT_FORMS)
     return CompiledAgent(f"alphabeta:{depth}", partial(choose_by_search, game.table, depth))

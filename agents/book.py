@@ -12,17 +12,10 @@ one solved is a line in `NAME.journal`, from which a build that was stopped goes
 import hashlib
 import io
 import json
-import os
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from multiprocessing import get_context, parent_process
-from multiprocessing.synchronize import Event
+from functools import cache, lru_cache
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -32,6 +25,7 @@ from agents.position_key import Symmetries, canonical_key, symmetry_table
 from agents.runs import environment_info, write_bytes_atomic, write_json_atomic
 from agents.slides import board_of
 from agents.solver import DEFAULT_MEMORY, Solver, captured_margin
+from agents.tasks import MapTasks, map_here
 from castle_env.errors import CastleError, OptionError
 from castle_env.game import Game
 from castle_env.position import Position
@@ -39,11 +33,11 @@ from castle_env.ruleset import Ruleset
 
 BOOK_DTYPE: Final = np.dtype([("low", "<i8"), ("high", "<i4"), ("value", "<i2")])
 FORMAT: Final = 1
-MAX_WORKERS: Final = 256
 SHIPPED: Final = Path(__file__).parent / "data"
 
 Key: TypeAlias = tuple[int, int]
 Advance: TypeAlias = Callable[[int, int], None]
+SolveTask: TypeAlias = tuple[Ruleset, int, Position]
 
 
 class BookError(CastleError):
@@ -86,28 +80,26 @@ def build(
     game: Game,
     plies: int,
     out: Path,
-    workers: int = 1,
+    map_tasks: MapTasks = map_here,
     memory_bytes: int = DEFAULT_MEMORY,
     command: str = "",
     advance: Advance = lambda done, total: None,
 ) -> Book:
     """Make a book and write it to `out` (.npy) and its card; a build that was stopped goes on.
 
-    `workers` processes solve positions side by side, each with a table of `memory_bytes`; the book
+    `map_tasks` solves positions, in each of its processes with a table of `memory_bytes`; the book
     is the same for any number of them. `advance` is told how many positions of the last ply are
     solved, and of how many. Raises `BookError` and `OptionError`.
     """
     if not 0 <= plies <= game.rules.max_plies:
         raise OptionError(f"book_plies is {plies}; allowed: 0 to {game.rules.max_plies} in ruleset "
                           f"{game.rules.name!r}")
-    if not 1 <= workers <= MAX_WORKERS:
-        raise OptionError(f"workers is {workers}; allowed: 1 to {MAX_WORKERS}")
     if out.suffix != ".npy":
         raise BookError(f"book {str(out)!r}; allowed: a file name that ends in .npy")
     Solver(game, 1)  # Refuses other modes before anything is written.
     layers = positions_by_ply(game, plies)
     journal = out.with_suffix(".journal")
-    solved = _solve_all(game, layers[-1], journal, workers, memory_bytes, advance)
+    solved = _solve_all(game, layers[-1], journal, map_tasks, memory_bytes, advance)
     book = Book(game, plies, _backed_up(game, layers, solved))
     _write(book, out, command)
     journal.unlink()
@@ -140,8 +132,8 @@ def _backed_up(
 
 
 def _solve_all(
-    game: Game, positions: dict[Key, Position], journal: Path, workers: int, memory_bytes: int,
-    advance: Advance
+    game: Game, positions: dict[Key, Position], journal: Path, map_tasks: MapTasks,
+    memory_bytes: int, advance: Advance
 ) -> dict[Key, int]:
     """Values by key, captures left out; each one is in the journal as soon as it is known."""
     solved, whole = _read_journal(game, journal, positions)
@@ -152,12 +144,15 @@ def _solve_all(
             if not whole:
                 file.write(_journal_head(game))
             advance(len(solved), len(positions))
-            for position, margin in _solve_each(game, todo, workers, memory_bytes):
-                low, high = key_of(game, position)
-                solved[low, high] = margin - captured_margin(game.rules, position)
+
+            def keep(index: int, margin: int) -> None:
+                low, high = key_of(game, todo[index])
+                solved[low, high] = margin - captured_margin(game.rules, todo[index])
                 file.write(f"{low} {high} {solved[low, high]}\n".encode())
                 file.flush()
                 advance(len(solved), len(positions))
+
+            map_tasks(_solve, [(game.rules, memory_bytes, position) for position in todo], keep)
     except OSError as error:
         raise BookError(f"cannot write {str(journal)!r}: {error.strerror or error}") from error
     return solved
@@ -187,52 +182,15 @@ def _read_journal(
     return solved, len(head) + sum(map(len, lines))
 
 
-def _solve_each(
-    game: Game, positions: list[Position], workers: int, memory_bytes: int
-) -> Iterator[tuple[Position, int]]:
-    """Each position with the mover's exact margin, in any order."""
-    if workers == 1:
-        solver = Solver(game, memory_bytes)
-        for position in positions:
-            yield position, solver.solve(position)
-        return
-    context = get_context("spawn")
-    stop = context.Event()
-    with ProcessPoolExecutor(workers, context, _begin_worker, (stop,)) as pool:
-        futures = {pool.submit(_solve_in_worker, game.rules, memory_bytes, position): position
-                   for position in positions}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenProcessPool:
-            raise BookError("a worker process of the book has died; what it had solved is kept, "
-                            "the same command goes on from there") from None
-        except BaseException:
-            stop.set()  # a search would go on to its end before the pool could close
-            raise
-
-
-def _begin_worker(stop: Event) -> None:
-    """Leave Ctrl-C to the parent, end when it says so, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_when_told, args=(stop,), daemon=True).start()
-
-
-def _end_when_told(stop: Event) -> None:
-    parent = parent_process()
-    while parent is not None and parent.is_alive():
-        if stop.wait(0.2):
-            break
-    os._exit(1)
-
-
-@cache
-def _solver_of_worker(rules: Ruleset, memory_bytes: int) -> Solver:
+@lru_cache(maxsize=1)
+def _solver_of(rules: Ruleset, memory_bytes: int) -> Solver:
     return Solver(Game(rules), memory_bytes)
 
 
-def _solve_in_worker(rules: Ruleset, memory_bytes: int, position: Position) -> int:
-    return _solver_of_worker(rules, memory_bytes).solve(position)
+def _solve(task: SolveTask) -> int:
+    """The mover's exact margin; a process keeps the table that it fills."""
+    rules, memory_bytes, position = task
+    return _solver_of(rules, memory_bytes).solve(position)
 
 
 def _write(book: Book, out: Path, command: str) -> None:

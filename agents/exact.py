@@ -171,6 +171,10 @@ class ExactAgent:
             actions[index] = self._choose(position, np.random.default_rng(seeds[index]))
         return actions
 
+    def stop(self) -> None:
+        """From another thread, for good: `select_actions` raises `SearchStoppedError`."""
+        self._play.solver.stop()
+
     def _choose(self, position: Position, rng: np.random.Generator) -> int:
         """The first best action in random order, which makes each as likely as the others."""
         play = self._play

@@ -37,9 +37,9 @@ _DEEPEST: Final = 64
 _PART: Final = re.compile(
     r"(?P<depth>[1-9][0-9]{0,1})|(?P<milliseconds>[1-9][0-9]{0,6})ms|nodes=(?P<nodes>[1-9][0-9]{0,9})",
     re.ASCII)
-_ALLOWED: Final = ("alphabeta:D, alphabeta:D:Tms, alphabeta:Tms, alphabeta:nodes=N or "
-                   f"alphabeta:D:nodes=N with D up to {_DEEPEST}, T up to 9999999 and N up to "
-                   "9999999999")
+LIMIT_FORMS: Final = (
+    "alphabeta:D:Tms, alphabeta:Tms, alphabeta:nodes=N or alphabeta:D:nodes=N with D up to "
+    f"{_DEEPEST}, T up to 9999999 and N up to 9999999999")
 
 
 class Limits(NamedTuple):
@@ -70,7 +70,7 @@ def parse_limits(arguments: str) -> Limits | None:
 
 
 def _wrong(arguments: str) -> AgentError:
-    return AgentError(f"agent {f'alphabeta:{arguments}'!r}; allowed: {_ALLOWED}")
+    return AgentError(f"agent {f'alphabeta:{arguments}'!r}; allowed: {LIMIT_FORMS}")
 
 
 @kernel
@@ -130,6 +130,8 @@ class LimitedAlphaBeta:
         self._game: Final = game
         self._symmetries: Final = symmetry_table(game)
         self._table: Final = new_entries(_MEMORY)
+        self._works = new_work(game, limits.nodes)
+        self._stopped = False
 
     def __repr__(self) -> str:
         return f"LimitedAlphaBeta({self.name!r})"
@@ -141,9 +143,16 @@ class LimitedAlphaBeta:
                    for position, seed in zip(unstack(states), seeds, strict=True)]
         return np.array(actions, dtype=np.int64)
 
+    def stop(self) -> None:
+        """From another thread, for good: searches end at once with what they have found."""
+        self._stopped = True
+        self._works["stop"] = 1
+
     def _choose(self, position: Position, seed: int) -> int:
         self._table[:] = 0
-        works = new_work(self._game, self._limits.nodes)
+        works = self._works = new_work(self._game, self._limits.nodes)
+        if self._stopped:
+            works["stop"] = 1
         plies = min(self._limits.depth, self._game.rules.max_plies - position.ply)
         timer = Timer(self._limits.milliseconds / 1000, works.__setitem__, ("stop", 1))
         if self._limits.milliseconds:

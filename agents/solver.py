@@ -9,11 +9,12 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from agents.position_key import symmetry_table
-from agents.slides import ROWS, board_of
+from agents.slides import ROWS, Board, board_of
 from agents.storm_search import (
     BUSY_SLOTS,
     MOST_PLIES,
     WORK_DTYPE,
+    Records,
     ask,
     known_bounds,
     stored_line,
@@ -31,6 +32,10 @@ MAX_THREADS: Final = 64
 # Searches up to so deep take a few milliseconds: they run in the calling thread.
 _QUICK_DEPTH: Final = 7
 _SECONDS_BETWEEN_REPORTS: Final = 0.5
+
+
+class SearchStoppedError(Exception):
+    """A solver was told to stop, and has no answer."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class Solver:
         self._started = perf_counter()
         self._reported = self._started
         self._seconds = 0.0
+        self._stopped = False
         self._asked: Position = game.initial_state()
         self._depth, self._low, self._high = 0, LOWEST, HIGHEST
 
@@ -149,7 +155,7 @@ class Solver:
 
     def each_move_value(self, position: Position) -> Iterator[tuple[int, int]]:
         """Each legal action with its exact value for the mover, as they are found."""
-        for action in self.game.legal_actions(position):
+        for action in self._choices(position):
             yield action, -self.solve(self.game.apply(position, action))
 
     def move_values(self, position: Position) -> dict[int, int]:
@@ -179,6 +185,13 @@ class Solver:
             filled(self._table),
             tuple(self._stored_line(self._asked)),
         )
+
+    def stop(self) -> None:
+        """From another thread, for good: questions raise `SearchStoppedError`, within milliseconds
+        the one in hand too.
+        """
+        self._stopped = True
+        self._work["stop"] = 1
 
     # Inside
 
@@ -214,16 +227,15 @@ class Solver:
     def _ask(self, depth: int, left: int, beta: int) -> int:
         """A bound of the value of the position asked about, on that side of `beta` where it is."""
         self._work["stop"] = 0
+        self._check_stopped()
         self._busy[:] = 0
         board = board_of(self._asked)
         results: list[int] = []
 
         def search(index: int) -> None:
-            work = self._work[index:index + 1]
-            bound = ask(self.game.table, work, self._symmetries, self._table, self._busy, board,
-                        left, depth, beta)
-            if not work["stop"][0]:
-                results.append(int(bound))
+            bound = self._search(self._work[index:index + 1], board, left, depth, beta)
+            if not self._work["stop"][index]:
+                results.append(bound)
                 self._work["stop"] = 1
 
         started, before = perf_counter(), self._seconds
@@ -233,7 +245,21 @@ class Solver:
             threads = [Thread(target=search, args=(index,)) for index in range(len(self._work))]
             self._run(threads, started - before)
         self._seconds = before + perf_counter() - started
+        self._check_stopped()
         return results[0]
+
+    def _check_stopped(self) -> None:
+        if self._stopped:
+            raise SearchStoppedError
+
+    def _search(self, work: Records, board: Board, left: int, depth: int, beta: int) -> int:
+        """The bound that one thread finds; meaningless once its `stop` is set."""
+        return int(ask(self.game.table, work, self._symmetries, self._table, self._busy, board,
+                       left, depth, beta))
+
+    def _choices(self, position: Position) -> list[int]:
+        """The actions that the mover may choose from."""
+        return self.game.legal_actions(position)
 
     def _run(self, threads: list[Thread], started: float) -> None:
         """Run threads to their end, reporting meanwhile; stop them when interrupted."""
@@ -270,8 +296,7 @@ class Solver:
     def _best_move(self, position: Position, value: int) -> tuple[int, Position]:
         """A move that keeps `value`, the position's exact value, and the position after it."""
         likely = self._stored_line(position)[:1]
-        actions = self.game.legal_actions(position)
-        for action in sorted(actions, key=lambda action: action not in likely):
+        for action in sorted(self._choices(position), key=lambda action: action not in likely):
             after = self.game.apply(position, action)
             if not self.at_least(after, 1 - value):
                 return action, after

@@ -131,8 +131,11 @@ class SuddenDeathSolver:
     def each_move_value(self, position: Position) -> Iterator[tuple[int, int]]:
         """Each legal action with its exact value for the mover, as they are found."""
         for action in self.game.legal_actions(position):
-            proof = self.solve(self.game.apply(position, action))
-            yield action, -proof.low
+            value = self.solve(self.game.apply(position, action)).value
+            if value is None:
+                raise AssertionError(f"no value after {action} in "
+                                     f"{self.game.format_position(position)!r}")
+            yield action, -value
 
     # Inside
 

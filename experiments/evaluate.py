@@ -5,12 +5,12 @@ from pathlib import Path
 
 import tyro
 
-from castle_env import Agent, Game, make_agent
+from castle_env import Agent, Game
 from experiments import report
-from experiments.match import check_match, play_match
+from experiments.match import agent_of, check_match, play_matches
 from experiments.options import MatchOptions, command_line
 from experiments.progress import progress_bar
-from experiments.records import summarise
+from experiments.records import records_file, summarise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +27,19 @@ def run(options: Evaluate) -> None:
     """Play, print the table and write `results.json` and `report.md` into a new folder."""
     game = options.game()
     check_match(game, options.games, options.opening_plies, options.seed)
-    pair = make_agent(options.agent, game), make_agent(options.opponent, game)
+    pair = agent_of(game.rules, options.agent), agent_of(game.rules, options.opponent)
+    options.start()
     with options.new_folder("evaluate") as folder:
         _play(options, game, pair, folder)
 
 
 def _play(options: Evaluate, game: Game, pair: tuple[Agent, Agent], folder: Path) -> None:
     title = f"{options.agent} against {options.opponent} in {game.rules.name}"
-    with progress_bar(title, options.games) as advance:
-        records = play_match(game, pair, options.games, options.opening_plies, options.seed,
-                             advance)
+    with (records_file(options.save_games, game, options.seed) as keep,
+          progress_bar(title, options.games) as advance):
+        records = play_matches(game, [(options.agent, options.opponent)], options.games,
+                               options.opening_plies, options.seed, options.start().map,
+                               advance, keep)
     summary = summarise(records, pair[0].name, pair[1].name, options.seed)
     report.write_results(folder, asdict(options), game, summary)
     path = report.write_report(folder, [

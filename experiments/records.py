@@ -1,14 +1,20 @@
 """Finished games as plain values, and what they say of one agent against another."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agents.runs import RunError
 from castle_env.errors import OptionError
+from castle_env.game import Game
+from castle_env.game_file import SavedGame, SavedMove
+from experiments.games_file import new_games_file
 from experiments.statistics import Interval, bootstrap_mean_interval, wilson_interval
 
 
@@ -67,6 +73,23 @@ class GameRecord:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RunError(f"not a game record ({error!r}): {data!r}") from error
+
+
+@contextmanager
+def records_file(
+    path: Path | None, game: Game, seed: int
+) -> Iterator[Callable[[list[GameRecord]], None]]:
+    """A function that adds games to a new file of games; see `new_games_file`."""
+    with new_games_file(path) as save:
+        yield lambda records: save(_saved_game(game, record, seed) for record in records)
+
+
+def _saved_game(game: Game, record: GameRecord, seed: int) -> SavedGame:
+    moves = tuple(SavedMove(game.parse_action(text)) for text in record.moves)
+    opening = (f"The first {record.opening_plies} plies were played at random."
+               if record.opening_plies else "")
+    return SavedGame(game.rules, moves, record.players, seed, date.today().isoformat(),
+                     comment=opening)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from agents.book import build, card_path
 from agents.horizon_search import MOST_PLIES
 from agents.runs import check_writable, write_json_atomic
 from agents.solver import SearchProgress, Solver
+from agents.sudden_death_solver import SuddenDeathSolver
 from castle_env import Game, OptionError, Position, load_ruleset
 from castle_env.ruleset import SUDDEN_DEATH
 from experiments import sudden_death
-from experiments.options import command_line
+from experiments.options import BackendOptions, command_line
 
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _MEMORY: Final = re.compile(r"([1-9][0-9]*)(B|KiB|MiB|GiB)")
@@ -27,7 +28,7 @@ _RESULTS: Final = {1: "wins", 0: "draws", -1: "loses"}
 
 
 @dataclass(frozen=True)
-class Solve:
+class Solve(BackendOptions):
     """Prove what perfect play by both leads to. Ctrl-C prints what is proven so far."""
 
     preset: tyro.conf.Positional[str] = "storm"
@@ -52,10 +53,8 @@ class Solve:
     """Make a book instead: exact values of all positions up to this ply, up to symmetry. Stopped,
     the same command goes on where it was."""
     out: Path | None = None
-    """File of the book (.npy); its card (.json) is written beside it."""
-    workers: int = 1
-    """Processes that make the book, each with a table of its own; the book does not depend on
-    it."""
+    """File of the book (.npy); its card (.json) is written beside it. Each worker has a table of
+    its own; the book does not depend on their number."""
 
 
 @dataclass
@@ -99,24 +98,30 @@ def run(options: Solve) -> None:
 
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
-    """Prove the value of a position, or bounds of it, print them, and write the file."""
+    """Prove the value of a position, or bounds of it, print them, and write the file; what is
+    proven when interrupted.
+    """
     if (options.wdl or options.threads != 1 or options.book_plies is not None or options.out
-            or options.workers != 1):
-        raise OptionError("--wdl, --threads, --book-plies, --out and --workers are for storm; "
-                          "allowed in sudden death: --position, --memory, --json, --bounds and "
-                          "--plies")
+            or not options.is_default):
+        raise OptionError("--wdl, --threads, --book-plies, --out, --backend, --workers and "
+                          "--address are for storm; allowed in sudden death: --position, --memory, "
+                          "--json, --bounds and --plies")
     if not 1 <= options.plies <= MOST_PLIES:
         raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MOST_PLIES}")
     position = (game.initial_state() if options.position is None
                 else game.parse_position(options.position))
     with Console(stderr=True).status("") as status:
-        proof = sudden_death.run_sudden_death(
-            game, position, memory_bytes(options.memory),
-            options.plies if options.bounds else MOST_PLIES,
+        solver = SuddenDeathSolver(
+            game, memory_bytes(options.memory),
             lambda proof: status.update(sudden_death.progress_text(proof)))
-    print(sudden_death.report(game, position, proof))
-    if options.json:
-        write_json_atomic(options.json, sudden_death.to_dict(game, position, proof))
+        try:
+            solver.solve(position, options.plies if options.bounds else MOST_PLIES)
+        finally:
+            status.stop()
+            print(sudden_death.report(game, position, solver.proof))
+            if options.json:
+                write_json_atomic(options.json,
+                                  sudden_death.to_dict(game, position, solver.proof))
 
 
 def make_book(options: Solve, game: Game) -> None:
@@ -124,10 +129,11 @@ def make_book(options: Solve, game: Game) -> None:
     if options.book_plies is None or options.out is None:
         raise OptionError("a book needs both --book-plies and --out")
     if options.position is not None or options.wdl or options.json or options.threads != 1:
-        raise OptionError("--book-plies goes with --out, --workers and --memory alone")
+        raise OptionError("--book-plies goes with --out, --memory, --backend, --workers and "
+                          "--address alone")
     started = perf_counter()
     with Console(stderr=True).status("") as status:
-        book = build(game, options.book_plies, options.out, options.workers,
+        book = build(game, options.book_plies, options.out, options.start().map,
                      memory_bytes(options.memory), command_line(),
                      lambda done, total: status.update(
                          f"{done:,} of {total:,} positions of ply {options.book_plies} solved"))

@@ -2,24 +2,9 @@
 
 from typing import Any
 
-from agents.horizon_search import HIGHEST, LOWEST, MOST_PLIES
-from agents.sudden_death_solver import DEFAULT_MEMORY, Proof, Report, SuddenDeathSolver
+from agents.horizon_search import HIGHEST, LOWEST
+from agents.sudden_death_solver import Proof
 from castle_env import Game, Position
-
-
-def run_sudden_death(
-    game: Game,
-    position: Position,
-    memory_bytes: int = DEFAULT_MEMORY,
-    most_plies: int = MOST_PLIES,
-    report: Report | None = None,
-) -> Proof:
-    """The value of a position, or bounds of it; the same when interrupted by Ctrl-C."""
-    solver = SuddenDeathSolver(game, memory_bytes, report)
-    try:
-        return solver.solve(position, most_plies)
-    except KeyboardInterrupt:
-        return solver.proof
 
 
 def progress_text(proof: Proof) -> str:

@@ -8,12 +8,12 @@ import numpy as np
 import rich
 import tyro
 
-from castle_env import Agent, Game, OptionError, make_agent
+from castle_env import Agent, Game, OptionError
 from experiments import plots, ratings, report
-from experiments.match import check_match, play_match
+from experiments.match import agent_of, check_match, play_matches
 from experiments.options import MatchOptions, command_line
 from experiments.progress import progress_bar
-from experiments.records import GameRecord, summarise
+from experiments.records import records_file, summarise
 from experiments.tables import cross_table_table, ratings_table, to_markdown, to_rich
 
 
@@ -29,7 +29,8 @@ def run(options: Tournament) -> None:
     """Play, print cross-table and ratings, and write them with pictures into a new folder."""
     game = options.game()
     check_match(game, options.games, options.opening_plies, options.seed)
-    agents = [make_agent(spec, game) for spec in options.agents]
+    options.start()
+    agents = [agent_of(game.rules, spec) for spec in options.agents]
     if len({agent.name for agent in agents}) < max(2, len(agents)):
         raise OptionError(f"agents are {' '.join(options.agents) or 'none'}; allowed: two or more, "
                           "all different")
@@ -39,11 +40,11 @@ def run(options: Tournament) -> None:
 
 def _play(options: Tournament, game: Game, agents: list[Agent], folder: Path) -> None:
     pairs = list(combinations(agents, 2))
-    records: list[GameRecord] = []
-    with progress_bar("tournament", len(pairs) * options.games) as advance:
-        for pair in pairs:
-            records += play_match(game, pair, options.games, options.opening_plies, options.seed,
-                                  advance)
+    with (records_file(options.save_games, game, options.seed) as keep,
+          progress_bar("tournament", len(pairs) * options.games) as advance):
+        records = play_matches(game, list(combinations(options.agents, 2)), options.games,
+                               options.opening_plies, options.seed, options.start().map,
+                               advance, keep)
     table = ratings.cross_table(records)
     rated = ratings.rate(table, np.random.default_rng(options.seed))
     cycles = ratings.find_cycles(table)

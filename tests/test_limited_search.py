@@ -96,6 +96,12 @@ def test_wrong_limits_are_one_clear_error(arguments: str) -> None:
     assert repr(f"alphabeta:{arguments}") in str(caught.value)
 
 
+@pytest.mark.parametrize("arguments", ["8:200", "x", "17"])
+def test_the_plain_form_names_the_limits_too(arguments: str) -> None:
+    with pytest.raises(AgentError, match=r"from 1 to 16, or alphabeta:D:Tms, .*nodes=N"):
+        make_agent(f"alphabeta:{arguments}", GAMES["storm"])
+
+
 def test_one_version_of_the_search_is_compiled() -> None:
     """With a second one, for a literal argument, code loaded from numba's cache crashes."""
     game = GAMES["storm"]

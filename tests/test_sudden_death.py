@@ -10,7 +10,7 @@ from agents.sudden_death_solver import Proof, SuddenDeathSolver
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 from castle_env.compiled import kernel
 from castle_env.kernels import KINDS, Rules, legal_moves, mover_margin, play, play_pass
-from experiments.sudden_death import report, run_sudden_death, to_dict
+from experiments.sudden_death import report, to_dict
 
 Keys = dict[str, Any]
 LANES = ["own_axis", "central", "home_edge", "all"]
@@ -225,11 +225,11 @@ def test_other_modes_and_sizes_are_refused() -> None:
 def test_report_of_a_solved_and_an_open_game() -> None:
     proofs: list[Proof] = []
     game = game_of(factions_per_player=3)
-    proof = run_sudden_death(game, game.initial_state(), report=proofs.append)
+    proof = SuddenDeathSolver(game, report=proofs.append).solve(game.initial_state())
     assert proofs[-1] == proof
     assert "margin +1 for A, 5 plies" in report(game, game.initial_state(), proof)
     assert to_dict(game, game.initial_state(), proof)["value"] == 1
-    opened = run_sudden_death(game, game.initial_state(), most_plies=5)
+    opened = SuddenDeathSolver(game).solve(game.initial_state(), most_plies=5)
     assert "at most" not in report(game, game.initial_state(), opened)
     assert to_dict(game, game.initial_state(), opened)["high"] is None
 
@@ -240,7 +240,10 @@ def test_ctrl_c_leaves_what_is_proven() -> None:
             raise KeyboardInterrupt
 
     game = game_of(factions_per_player=3)
-    proof = run_sudden_death(game, game.initial_state(), report=interrupt)
+    solver = SuddenDeathSolver(game, report=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        solver.solve(game.initial_state())
+    proof = solver.proof
     assert (proof.low, proof.high, proof.mover_within, proof.horizon) == (1, HIGHEST, 5, 5)
 
 

@@ -1,0 +1,73 @@
+"""Games written to a file while they are played, and games picked out of a file."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from agents.runs import RunError, check_writable
+from castle_env.game_file import GameFileError, SavedGame, format_game, read_games
+
+Save = Callable[[Iterable[SavedGame]], None]
+
+
+@contextmanager
+def new_games_file(path: Path | None) -> Iterator[Save]:
+    """A function that adds games to a new file; it does nothing where `path` is None.
+
+    Until the block ends the games stand in `path` with ".part" added, each written whole as soon as
+    it is handed over; then, however the block ends, the file gets its name if there is a game in
+    it. Raises `RunError` if one of the two exists already or cannot be written.
+    """
+    if path is None:
+        yield lambda games: None
+        return
+    part = path.with_name(path.name + ".part")
+    for taken in (path, part):
+        if os.path.lexists(taken):
+            raise RunError(f"{str(taken)!r} exists already and is left as it is; choose another "
+                           "name for the games")
+    check_writable(path)
+    with _part_file(path, part) as save:
+        yield save
+
+
+@contextmanager
+def _part_file(path: Path, part: Path) -> Iterator[Save]:
+    count = 0
+
+    def save(games: Iterable[SavedGame]) -> None:
+        nonlocal count
+        for game in games:
+            text = ("\n" if count else "") + format_game(game)
+            try:
+                file.write(text)
+                file.flush()
+            except OSError as error:
+                raise RunError(f"cannot write {str(part)!r}: {error.strerror or error}") from error
+            count += 1
+
+    with open(part, "x", encoding="utf-8", newline="\n") as file:
+        try:
+            yield save
+        finally:
+            with suppress(OSError):
+                file.close()
+            if not count:
+                part.unlink()
+            elif os.path.lexists(path):
+                raise RunError(f"{str(path)!r} has come to exist; the games are in {str(part)!r}")
+            else:
+                part.rename(path)
+
+
+def read_game(path: Path, number: int) -> SavedGame:
+    """The game with this number, from 1 on, of a file; raises `GameFileError`.
+
+    All of the file is read, so that what is wrong behind the game is seen too.
+    """
+    games = list(read_games(path))
+    if not 1 <= number <= len(games):
+        raise GameFileError(f"game {number} of {str(path)!r}; allowed: "
+                            + (f"1 to {len(games)}" if games else "none, since it holds no games"))
+    return games[number - 1]

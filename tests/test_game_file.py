@@ -1,0 +1,277 @@
+"""Games as text: what is written is read back, and nothing else is read."""
+
+import inspect
+import json
+import textwrap
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Keys, game_of, play, playouts, rulesets, some
+
+from castle_env import CastleError, Game, IllegalActionError, PositionError, Ruleset, load_ruleset
+from castle_env import game_file as module
+from castle_env.game_file import (
+    GameFileError,
+    SavedGame,
+    SavedMove,
+    format_game,
+    parse_games,
+    read_games,
+)
+
+STORM = load_ruleset("storm")
+DOCUMENTED = textwrap.dedent(
+    inspect.getdoc(module).split("\n\n", 1)[1].split("\n\nA header line")[0]) + "\n"
+SMALL = Ruleset.from_dict({"name": "small\n\"one\"", "mode": "sudden_death", "max_plies": 7,
+                           "capture_credit": "enemy_only"})
+
+texts = st.text(max_size=40) | st.sampled_from(
+    ["", " ", '"', "\\", "}{", "*\n\ndraw\n", "a\r\nb", "\x00\x1b[2J", "\ufeff", "\u2028\x85",
+     "塔 🏰"])
+values = st.none() | st.integers(-20, 20) | st.floats(allow_nan=False, allow_infinity=False)
+dates = st.just("") | st.dates().map(lambda day: day.isoformat()) | st.datetimes().map(
+    lambda time: time.isoformat())
+
+
+def random_game(rules: Ruleset, plies: int, **others: Any) -> SavedGame:
+    """A game in which everybody plays the middle one of the legal moves."""
+    game, moves = Game(rules), []
+    state = game.initial_state()
+    while not game.is_terminal(state) and len(moves) < plies:
+        legal = game.legal_actions(state)
+        moves.append(SavedMove(legal[len(legal) // 2]))
+        state = game.apply(state, moves[-1].action)
+    return SavedGame(rules, tuple(moves), **others)
+
+
+def with_notes(saved: SavedGame) -> SavedGame:
+    notes = [SavedMove(move.action, *note) for move, note in zip(
+        saved.moves, [(2.0, ""), (None, 'a "word"'), (-0.25, "line\nend")] * 50, strict=False)]
+    return replace(saved, moves=tuple(notes))
+
+
+GAMES = [
+    with_notes(random_game(STORM, 5, players=("ana", "mcts:20"), seed=3, date="2026-03-01")),
+    random_game(SMALL, 99, comment="short"),
+]
+FILE = "\n".join(map(format_game, GAMES))
+
+
+# What is written is read back
+
+
+@st.composite
+def saved_games(draw: st.DrawFn, keys: st.SearchStrategy[Keys]) -> SavedGame:
+    game = game_of(draw(keys) | {"name": draw(texts.filter(str.strip))})
+    states = play(game, draw(playouts(30)))
+    actions = [next(action for action in game.legal_actions(before)
+                    if game.apply(before, action) == after)
+               for before, after in pairwise(states)]
+    first = draw(st.integers(0, len(actions)))
+    moves = tuple(SavedMove(action, draw(values), draw(texts)) for action in actions[first:])
+    return SavedGame(
+        game.rules, moves, (draw(texts), draw(texts)),
+        seed=draw(st.none() | st.integers(0, 2**70)), date=draw(dates), comment=draw(texts),
+        start=states[first] if first else draw(st.sampled_from([None, states[0]])))
+
+
+@some
+@given(st.lists(saved_games(rulesets()), min_size=1, max_size=3), st.booleans())
+def test_what_is_written_is_read_back(games: list[SavedGame], windows: bool) -> None:
+    text = "\n".join(map(format_game, games))
+    given_text = "\ufeff" + text.replace("\n", "\r\n") if windows else text
+    read = parse_games(given_text)
+    assert read == games
+    assert [game.states() for game in read] == [game.states() for game in games]
+    assert "\n".join(map(format_game, read)) == text
+
+
+def test_every_line_stays_one_for_every_program() -> None:
+    comment = "".join(map(chr, range(0x2100))) + "\ufeff"
+    text = format_game(random_game(STORM, 3, comment=comment, players=(comment, "b")))
+    assert text.splitlines() == text.split("\n")[:-1]
+    assert parse_games(text)[0].comment == comment
+
+
+def test_the_documented_example() -> None:
+    (saved,) = parse_games(DOCUMENTED)
+    assert format_game(saved) == DOCUMENTED
+    assert saved.outcome is None
+    assert saved.players == ("alphabeta:4", "mcts:200")
+    assert [move.value for move in saved.moves] == [-4, -4, None]
+
+
+@pytest.mark.parametrize("name", ["storm", "sudden-death-home"])
+def test_presets_go_by_name_and_others_in_full(name: str) -> None:
+    rules = load_ruleset(name)
+    assert f'\nruleset: "{name}"\n' in format_game(random_game(rules, 2))
+    other = Ruleset.from_dict(rules.to_dict() | {"capture_credit": "enemy_only"})
+    text = format_game(random_game(other, 2))
+    assert f"\nruleset: {json.dumps(other.to_dict())}\n" in text
+    assert parse_games(text)[0].rules == other
+
+
+def test_outcomes() -> None:
+    finished = random_game(STORM, 99)
+    outcome = finished.outcome
+    assert outcome is not None
+    text = format_game(finished)
+    result = "draw" if outcome.winner is None else f"player {outcome.winner} wins"
+    assert text.endswith(f"\n{result}\n")
+    assert f'\nresult: "{result}"\nvictory-points: {list(outcome.victory_points)}\n' in text
+    assert format_game(random_game(STORM, 0)).endswith("\n\n*\n")
+
+
+def test_files_are_read_game_by_game(tmp_path: Path) -> None:
+    path = tmp_path / "games.castle"
+    path.write_bytes(b"\xef\xbb\xbf" + FILE.replace("\n", "\r\n").encode() + b"\r\n\r\n1. Nc\r\n")
+    games = read_games(path)
+    assert [next(games), next(games)] == GAMES
+    with pytest.raises(GameFileError, match=r"games\.castle.*line \d+: '1\. Nc'"):
+        next(games)
+    path.write_bytes(b"\n")
+    assert list(read_games(path)) == []
+    with pytest.raises(FileNotFoundError):
+        next(read_games(tmp_path / "none.castle"))
+
+
+# Nothing else is read
+
+
+def whole_games(data: bytes) -> int | None:
+    """How many games of a damaged file can be read, None if it is refused; all are whole."""
+    try:
+        # What is no UTF-8 stays so.
+        games = parse_games(data.decode(errors="surrogateescape"), "damaged.castle")
+    except GameFileError as error:
+        if not str(error).startswith("damaged.castle, line "):
+            raise
+        return None
+    for read, saved in zip(games, GAMES, strict=False):
+        assert len(read.moves) == len(saved.moves)
+        assert (read.outcome is None) == (saved.outcome is None)
+    return len(games)
+
+
+def test_no_cut_leaves_a_part_of_a_game() -> None:
+    data, first = FILE.encode(), len(format_game(GAMES[0]).encode())
+    counts = {end: whole_games(data[:end]) for end in range(len(data) + 1)}
+    between = {first - 1: 1, first: 1, first + 1: 1}
+    assert {end: count for end, count in counts.items() if count is not None} == {
+        0: 0, **between, len(data) - 1: 2, len(data): 2}
+
+
+@pytest.mark.parametrize("byte", [b"", b"\x00", b"\n", b"\r", b" ", b'"', b"1", b"*", b"\xff",
+                                  b"\xed\xa0\x80", b"\n\n", b"[" * 5000])
+def test_no_damaged_byte_makes_another_game(byte: bytes) -> None:
+    data = FILE.encode()
+    counts = {whole_games(data[:at] + byte + data[at + 1:]) for at in range(len(data))}
+    assert None in counts
+    assert counts <= {None, 2}
+
+
+def test_no_lost_line_makes_another_game() -> None:
+    lines = FILE.splitlines(keepends=True)
+    counts = [whole_games("".join(lines[:at] + lines[at + 1:]).encode())
+              for at in range(len(lines))]
+    assert set(counts) == {None, 2}
+    # Seed, date, comment, and the blank line between the games can be spared.
+    assert counts.count(2) == 4
+
+
+def test_invalid_utf8_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin.castle"
+    path.write_bytes(DOCUMENTED.replace("straight", "stráight").encode("latin-1"))
+    with pytest.raises(GameFileError, match=r"line 12, ply 1: .* is not UTF-8"):
+        list(read_games(path))
+    with pytest.raises(GameFileError, match="is not UTF-8"):
+        parse_games(DOCUMENTED.replace("straight", "\ud800"))
+
+
+WRONG = {
+    "bad action": ("2. W3", "2. X3", "line 13, ply 2: 'X3' is no action"),
+    "step in storm": ("2. W3", "2. c3c4", "line 13, ply 2: 'c3c4' is no action"),
+    "illegal": ("2. W3", "2. Wa", "line 13, ply 2"),
+    "lane without a token": ("3. Nd", "3. Na", "line 14, ply 3: .*illegal in position.*legal: "),
+    "gap": ("2. W3  -4\n", "", "line 13, ply 2: move 'Nd' has number 3; expected 2"),
+    "number": ("2. W3", "02. W3", "line 13, ply 2: '02. W3  -4' is no move"),
+    "value": ("-4  \"", "4  \"", "line 12, ply 1: .* is no move; allowed: .*a value such as"),
+    "endless value": ("-4  \"", "-4e+999  \"", "line 12, ply 1: value -inf; allowed: finite"),
+    "comment": ('hold"', "hold", "line 12, ply 1: .* is no move"),
+    "broken comment": ('hold"', 'hold" "', "line 12, ply 1: .* is not valid JSON"),
+    "half a pair": ("straight", "\\ud800", "line 12, ply 1: .* is not valid JSON: .*surrogate"),
+    "truncated": ("*\n", "", "line 15, ply 4: the text ends within a game"),
+    "cut header": (DOCUMENTED[DOCUMENTED.index("result"):], "", "missing: .*plies"),
+    "other result": ("\n*\n", "\ndraw\n", r"line 15: result 'draw'; the moves lead to '\*'"),
+    "header's result": ('"*"', '"player 0 wins"', r"line 8: result is 'player 0 wins', but .*'\*'"),
+    "victory points": ("[1, 3]", "[1, 4]", r"line 9: victory-points is \[1, 4\], but .*\[1, 3\]"),
+    "half a point": ("[1, 3]", "[1, 3.0]", "line 9: victory-points is .*two integers"),
+    "plies": ("plies: 3", "plies: 4", "line 10: plies is 4, but the moves lead to 3"),
+    "digest": ("fa4b38d8ca4d", "fa4b38d8ca4e",
+               "line 4: digest is 'fa4b38d8ca4e', but ruleset 'storm' has 'fa4b38d8ca4d'"),
+    "mode": ('mode: "storm"', 'mode: "sudden_death"', "line 2: mode is 'sudden_death', but"),
+    "ruleset": ('ruleset: "storm"', 'ruleset: "chess"', "line 3: ruleset 'chess'; .*sudden-death"),
+    "ruleset's key": ('ruleset: "storm"', 'ruleset: {"mode": "chess"}', "line 3: .*'mode' is 'ch"),
+    "ruleset's kind": ('ruleset: "storm"', "ruleset: 1", "line 3: ruleset is 1; allowed: a text"),
+    "key twice": ("seed: 7", "seed: 7\nseed: 7", "line 7: key 'seed' for the second time"),
+    "key in an object": ('ruleset: "storm"', 'ruleset: {"mode": "storm", "mode": "storm"}',
+                         "line 3: .*a key comes twice"),
+    "unknown key": ("seed: 7", "sede: 7", "line 6: key 'sede'; allowed: castle-game, mode"),
+    "no key": ("seed: 7", "seven", "line 6: 'seven' is no header line"),
+    "missing": ("seed: 7\n", "", None),
+    "missing plies": ("plies: 3\n", "", "line 10: the header ends too soon; missing: plies"),
+    "seed": ("seed: 7", "seed: -7", "seed -7; allowed: an integer from 0"),
+    "NaN": ("seed: 7", "seed: NaN", "line 6: 'NaN' is not valid JSON"),
+    "players": ('"mcts:200"', "200", "line 5: players is .*two texts"),
+    "date": ("2026-03-01", "1 March", "date '1 March'; allowed: an ISO date"),
+    "start": ("seed: 7", 'start: "6/6 A"', "line 6: position '6/6 A'"),
+    "version": ("castle-game: 1", "castle-game: 2", "line 1: 'castle-game: 2' begins no game"),
+    "other text": ("castle-game: 1", "Hello!", "line 1: 'Hello!' is no header line"),
+    "second mark": ("\nmode", "\n\ufeffmode", "line 2: "),
+    "no blank line": ("\n\n", "\n", "line 11: '1. Nc .* is no header line; .*a blank line before"),
+    "end twice": ("*\n", "*\n*\n", r"line 16: '\*' is no header line"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_is_said_with_its_line(kind: str) -> None:
+    old, new, message = WRONG[kind]
+    assert old in DOCUMENTED
+    text = DOCUMENTED.replace(old, new) if kind != "truncated" else DOCUMENTED.removesuffix(old)
+    if message is None:
+        assert len(parse_games(text)) == 1
+    else:
+        with pytest.raises(GameFileError, match=message):
+            parse_games(text, "some.castle")
+
+
+def test_a_file_cannot_name_another(tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text('mode = "storm"')
+    with pytest.raises(GameFileError, match="allowed: one of"):
+        parse_games(DOCUMENTED.replace('"storm"\ndigest', f"{json.dumps(str(other))}\ndigest"))
+
+
+def test_what_cannot_be_saved() -> None:
+    game = Game(STORM)
+    nowhere = SavedGame(STORM, (SavedMove(game.parse_action("Na")),))
+    with pytest.raises(IllegalActionError):
+        format_game(nowhere)
+    with pytest.raises(PositionError):
+        format_game(SavedGame(STORM, (), start=game.initial_state()._replace(own_hand=3)))
+    with pytest.raises(GameFileError, match="no UTF-8 form"):
+        format_game(SavedGame(STORM, (), comment="\udc80"))
+    wrong: list[dict[str, Any]] = [
+        {"seed": -1}, {"seed": True}, {"seed": 1.0}, {"date": "today"}, {"players": ("a",)},
+        {"players": (1, 2)}]
+    for others in wrong:
+        with pytest.raises(GameFileError, match="allowed"):
+            SavedGame(STORM, (), **others)
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(CastleError, match="finite"):
+            SavedMove(0, value)
