@@ -1,5 +1,6 @@
 """`castle analyse`: the exact value of each move of a storm game, and what it threw away."""
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,28 +10,31 @@ import tyro
 
 from agents.perfect_play import PerfectPlay
 from agents.runs import check_writable, write_json_atomic
-from castle_env import ActionError, Game, Position, load_ruleset
-from experiments.options import Mode
+from castle_env import ActionError, Game, OptionError, Position
+from experiments.options import Mode, chosen_game
 
 _RESULTS: Final = {1: "win", 0: "draw", -1: "loss"}
 
 
 @dataclass(frozen=True)
 class Analyse:
-    """Tell the exact value of each move of a storm game, or of each move in a position.
+    """Tell the exact value of each move of storm games, or of each move in a position.
 
     Values are Victory Point margins under best play by both from there on, seen from the player who
     moves.
     """
 
     what: tyro.conf.Positional[str]
-    """Moves from the start, separated by commas or spaces ("Nc Ec Sc"), or a position's text."""
-    mode: Mode = "storm"
+    """Moves separated by commas or spaces ("Nc Ec Sc"), a position's text, or a file of games."""
+    mode: Mode | None = None
     """Which mode's default ruleset; only storm can be analysed."""
     ruleset: str | None = None
     """A preset's name or a TOML file instead."""
     json: Path | None = None
     """Also write the results to this file."""
+    out: Path | None = None
+    """Where a file of games is written with its values and turning points; NAME.analysed.castle
+    beside NAME.castle when left out. Naming the file itself replaces it."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +58,23 @@ class MoveValue:
 def run(options: Analyse) -> None:
     """Print a line for each move as soon as it is known, then write the file if one was asked for.
     """
-    game = Game(load_ruleset(options.ruleset or options.mode))
     if options.json:
         check_writable(options.json)
+    if options.what.endswith(".castle") or os.path.isfile(options.what):
+        # Only this kind of input needs the reader of files.
+        from experiments.analyse_file import run_file
+        run_file(options)
+        return
+    if options.out:
+        raise OptionError(f"out is {str(options.out)!r}, but {options.what!r} is no file of games; "
+                          "allowed: --json for moves and positions")
+    game = chosen_game(options.mode, options.ruleset)
     is_game = "/" not in options.what
     play = PerfectPlay(game)
     position = game.initial_state() if is_game else game.parse_position(options.what)
     found: Iterable[MoveValue] = (analyse_game(play, parse_game(game, options.what)) if is_game
                                   else analyse_position(play, position))
-    print(f"{'ply':>3}  player  {'move':<5} {'value':>5}  {'best':>5}  {'lost':>4}  best moves")
-    values = []
-    for value in found:
-        values.append(value)
-        print(line_of(value), flush=True)
+    values = show(found)
     if is_game:
         print(totals(values))
     if options.json:
@@ -76,6 +84,16 @@ def run(options: Analyse) -> None:
             "kind": "game" if is_game else "position",
             "moves": [asdict(value) for value in values],
         })
+
+
+def show(found: Iterable[MoveValue]) -> list[MoveValue]:
+    """Print a table, each line as soon as its move is known; gives all of them."""
+    print(f"{'ply':>3}  player  {'move':<5} {'value':>5}  {'best':>5}  {'lost':>4}  best moves")
+    values = []
+    for value in found:
+        values.append(value)
+        print(line_of(value), flush=True)
+    return values
 
 
 def parse_game(game: Game, text: str) -> list[int]:
@@ -91,9 +109,11 @@ def parse_game(game: Game, text: str) -> list[int]:
     return actions
 
 
-def analyse_game(play: PerfectPlay, actions: list[int]) -> Iterator[MoveValue]:
-    """Each move of a game from the start."""
-    game, position = play.game, play.game.initial_state()
+def analyse_game(
+    play: PerfectPlay, actions: list[int], start: Position | None = None
+) -> Iterator[MoveValue]:
+    """Each move of a game, from the ruleset's start unless another is given."""
+    game, position = play.game, play.game.initial_state() if start is None else start
     for action in actions:
         best_value = play.value(position)
         best = play.best_actions(position, best_value)

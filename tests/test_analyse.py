@@ -1,8 +1,10 @@
 """`castle analyse`: values, best moves, and what was thrown away."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,12 @@ from castle_env import (
     CastleError,
     Game,
     IllegalActionError,
+    OptionError,
     Ruleset,
     load_ruleset,
 )
+from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
+from experiments import analyse_file
 from experiments.analyse import Analyse, MoveValue, analyse_game, analyse_position, parse_game, run
 
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))
@@ -123,3 +128,101 @@ def test_refuses_what_is_no_game(text: str, error: type[CastleError]) -> None:
 def test_refuses_sudden_death() -> None:
     with pytest.raises(AgentError, match="sudden_death"):
         run(Analyse("Nc", mode="sudden-death"))
+
+
+# Files of games
+
+
+def saved_games() -> list[SavedGame]:
+    """A whole game, the same from its third ply on, and one that is not over."""
+    moves = tuple(SavedMove(action) for action in first_moves(SMALL))
+    whole = SavedGame(SMALL.rules, (SavedMove(moves[0].action, 9.0, "a word"), *moves[1:]),
+                      ("ana", "bo"), 7, "2026-03-01", comment="all of it")
+    return [whole, replace(whole, moves=moves[2:], start=whole.states()[2]),
+            replace(whole, moves=moves[:3])]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "games.castle"
+    path.write_text("\n".join(map(format_game, saved_games())), "utf-8")
+    return path
+
+
+def test_a_file_gets_values_and_turning_points(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = file.read_bytes()
+    run(Analyse(str(file), json=file.with_suffix(".json")))
+    assert file.read_bytes() == before
+    games = list(read_games(file.with_name("games.analysed.castle")))
+    play = PerfectPlay(SMALL, memory_bytes=1 << 20)
+    for game, saved in zip(games, saved_games(), strict=True):
+        assert replace(game, moves=saved.moves) == saved
+        for move, before_it, after in zip(game.moves, game.states(), game.states()[1:],
+                                          strict=False):
+            assert move.value == play.value(after) * (-1 if after.ply & 1 else 1)
+            change = play.value(before_it), -play.value(after)
+            turns = [(value > 0) - (value < 0) for value in change]
+            assert ("; best: " in move.comment) == (turns[0] != turns[1])
+    assert games[0].moves[0].comment.startswith("a word")
+    assert games[0].moves[2:] == games[1].moves
+    assert any("win to " in move.comment or "draw to " in move.comment for move in games[0].moves)
+    results = json.loads(file.with_suffix(".json").read_text("utf-8"))
+    assert [len(game["moves"]) for game in results["games"]] == [
+        len(game.moves) for game in games]
+    assert "game 3 of 3: 'ana' against 'bo'" in capsys.readouterr().out
+
+
+def test_analysed_again_nothing_changes(file: Path) -> None:
+    run(Analyse(str(file)))
+    analysed = file.with_name("games.analysed.castle")
+    run(Analyse(str(analysed), out=file))
+    assert file.read_bytes() == analysed.read_bytes()
+    assert sorted(path.name for path in file.parent.iterdir()) == [
+        "games.analysed.castle", "games.castle"]
+
+
+def test_stopped_the_file_is_whole(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyses = iter([analyse_game])
+
+    def stopped(*arguments: Any) -> Any:
+        for analysis in analyses:
+            return analysis(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(analyse_file, "analyse_game", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run(Analyse(str(file), out=file))
+    games = list(read_games(file))
+    assert all(move.value is not None for move in games[0].moves)
+    assert games[1:] == saved_games()[1:]
+    before = file.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        run(Analyse(str(file), out=file))
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("text", "options", "error", "message"), [
+    ("", {}, GameFileError, "holds no games"),
+    ("castle-game: 1\n", {}, GameFileError, r"games\.castle, line 1: the header ends"),
+    (None, {"ruleset": "storm"}, OptionError, "ruleset is 'storm'.* tells its own"),
+    (None, {"mode": "storm"}, OptionError, "mode is 'storm'.* tells its own"),
+    (format_game(SavedGame(load_ruleset("sudden-death"), ())), {}, AgentError,
+     "game 1 of .* is one of sudden_death; allowed: storm"),
+])
+def test_files_that_cannot_be_analysed(
+    file: Path, text: str | None, options: Any, error: type[Exception], message: str
+) -> None:
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(error, match=message):
+        run(Analyse(str(file), **options))
+    assert [path.name for path in file.parent.iterdir()] == ["games.castle"]
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        run(Analyse(str(tmp_path / "none.castle")))
+    with pytest.raises(OptionError, match="is no file of games"):
+        run(Analyse("Nc", out=tmp_path / "out.castle"))

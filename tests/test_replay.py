@@ -1,0 +1,179 @@
+"""`castle replay`: in the terminal, as pictures, as a page."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agents.runs import RunError
+from castle_env import Game, OptionError, load_ruleset
+from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game
+from castle_env.raster import draw_rgb
+from castle_env.svg import draw_svg
+from experiments import replay
+from experiments.replay import Replay, frame_text, next_index, run
+from experiments.replay_page import page
+
+STORM = Game(load_ruleset("storm"))
+PLIES = 6
+
+
+def some_game(plies: int = PLIES, start: int = 0, **others: Any) -> SavedGame:
+    state, states, moves = STORM.initial_state(), [STORM.initial_state()], []
+    while len(moves) < plies and not STORM.is_terminal(state):
+        moves.append(SavedMove(STORM.legal_actions(state)[-1]))
+        state = STORM.apply(state, moves[-1].action)
+        states.append(state)
+    moves[start] = SavedMove(moves[start].action, -4.0, 'a <b>"note"</b> & \x1b[2J more\nof it')
+    return SavedGame(STORM.rules, tuple(moves[start:]), ("ana <i>", "bo & co"), 7, "2026-03-01",
+                     start=states[start] if start else None, **others)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "games.castle"
+    path.write_text("\n".join(map(format_game, [some_game(), some_game(99, 2)])), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("number", "plies"), [(1, range(PLIES + 1)), (2, range(2, 17))])
+def test_without_a_terminal_all_positions_are_printed(
+    file: Path, capsys: pytest.CaptureFixture[str], number: int, plies: range
+) -> None:
+    run(Replay(file, game=number))
+    output = capsys.readouterr().out
+    assert output.startswith("ana <i> (A) against bo & co (B)\n")
+    assert [int(ply) for ply in re.findall(r" ply (\d+) of 16", output)] == list(plies)
+    assert output.count("value for A -4; a <b>") == 1
+    assert "\x1b" not in output
+
+
+def test_a_frame_leaves_room_for_the_prompt() -> None:
+    saved = some_game(99)
+    for index in range(len(saved.moves) + 1):
+        lines = frame_text(saved, index, colour=True).split("\n")
+        assert len(lines) <= 23
+
+
+class Typed:
+    """A person's answers, and the plies of the positions shown to them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+        self.answers = iter(answers)
+        monkeypatch.setattr("builtins.input", self.answer)
+        for stream in ("stdin", "stdout"):
+            monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
+
+    def answer(self, prompt: str) -> str:
+        for answer in self.answers:
+            return answer
+        raise EOFError
+
+
+def test_stepping(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    Typed(monkeypatch, "", "n", "b", "b", "b", "what", "5", "99", "n", "n", "6")
+    replay.show(some_game())
+    output = capsys.readouterr().out
+    assert re.findall(r" ply (\d+) of", output) == list("01210056")
+    assert output.count(replay.HELP) == 2
+    assert "\x1b" not in output
+
+
+@pytest.mark.parametrize(("answers", "plies"), [(("2", "q", "n"), "02"), ((), "0")])
+def test_quitting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: Any, plies: str
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    Typed(monkeypatch, *answers)
+    replay.show(some_game())
+    output = capsys.readouterr().out
+    assert re.findall(r" ply (\d+) of", output) == list(plies)
+    assert "\x1b[" in output
+
+
+def test_numbers_are_plies_of_the_game() -> None:
+    saved = some_game(8, 3)
+    answers = ("2", "3", "8", "9", "3.0", "-1", "1" * 99)
+    assert [next_index(saved, 0, answer) for answer in answers] == [
+        None, 0, 5, None, None, None, None]
+
+
+def test_gif(file: Path, tmp_path: Path) -> None:
+    run(Replay(file, gif=tmp_path / "game.gif", seconds=0.5))
+    saved = some_game()
+    with Image.open(tmp_path / "game.gif") as picture:
+        assert picture.n_frames == len(saved.moves) + 1
+        for index in range(picture.n_frames):
+            picture.seek(index)
+            assert picture.info["duration"] == (1500 if index == len(saved.moves) else 500)
+        shown = np.asarray(picture.convert("RGB")).astype(int)
+    states = saved.states()
+    wanted = draw_rgb(STORM, states[-1], saved.moves[-1].action, states[-2])
+    # 256 colours are nearly all there are in the drawing.
+    assert (np.abs(shown - wanted).max(axis=2) > 40).mean() < 0.001
+
+
+def test_svg(file: Path, tmp_path: Path) -> None:
+    run(Replay(file, game=2, svg=tmp_path / "pictures"))
+    saved = some_game(99, 2)
+    states = saved.states()
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
+        f"ply-{ply:03}.svg" for ply in range(2, 17)]
+    assert (tmp_path / "pictures" / "ply-003.svg").read_text("utf-8") == draw_svg(
+        STORM, states[1], saved.moves[0].action, states[0])
+
+
+class Page(HTMLParser):
+    """What a page consists of."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html(file: Path, tmp_path: Path) -> None:
+    run(Replay(file, html=tmp_path / "game.html"))
+    text = (tmp_path / "game.html").read_text("utf-8")
+    found, saved = Page(text), some_game()
+    assert text == page(saved)
+    assert found.tags.count("figure") == found.tags.count("li") == len(saved.moves) + 1
+    assert {"ana <i>", "bo & co"} <= set(found.texts)
+    assert saved.moves[0].comment in found.texts
+    assert not {"b2", "i2", "link", "img", "iframe"} & set(found.tags)
+    assert not {"src", "href"} & {name for name, _ in found.attributes}
+    outside = set(re.findall(r"\w+://[^\"' ]+", text))
+    assert outside == {"http://www.w3.org/2000/svg"}
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(svg)
+    assert "player 0's margin" in text
+    assert "player 0's margin" not in page(SavedGame(STORM.rules, (SavedMove(2),)))
+
+
+@pytest.mark.parametrize(("options", "error"), [
+    ({"game": 3}, GameFileError), ({"game": 0}, GameFileError), ({"seconds": 0.0}, OptionError),
+    ({"seconds": float("nan")}, OptionError), ({"gif": Path("no/x.gif")}, RunError),
+    ({"html": Path("no/x.html")}, RunError), ({"svg": Path("no/x")}, RunError),
+    ({"svg": Path(".")}, RunError)])
+def test_what_cannot_be_drawn(
+    file: Path, monkeypatch: pytest.MonkeyPatch, options: Any, error: type[Exception]
+) -> None:
+    monkeypatch.chdir(file.parent)
+    with pytest.raises(error):
+        run(Replay(file, **options))
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
