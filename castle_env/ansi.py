@@ -5,7 +5,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import Final
 
-from castle_env.board import EAST, FILES, NORTH, RANKS, SIZE, SOUTH, WEST
+from castle_env.board import EAST, ENTRIES, FILES, NORTH, RANKS, SIZE, SOUTH, WEST
 from castle_env.game import Game
 from castle_env.position import Position
 from castle_env.view import (
@@ -25,12 +25,15 @@ PANEL: Final = 42
 
 ARROWS: Final = "^v<>"
 LEGEND: Final = "# stronghold   [A] bastion   A> pushed   - or : came over   (A) captured"
+LANES_LEGEND: Final = LEGEND.replace("   ", "  ") + "  + open"
 
 # Bright blue and yellow, which colour-blind people can tell apart; the bastion is inverted.
-STYLES: Final = {"A": "1;94", "B": "1;33", "#": "1"}
+STYLES: Final = {"A": "1;94", "B": "1;33", "#": "1", "+": "1;92"}
 INVERTED: Final = ";7"
-# A token with its brackets, but no capital letter that belongs to a word or an action.
-TOKEN: Final = re.compile(r"\[[AB]\]|(?<!\w)[AB](?=v?(?:\W|$))|#")
+# A token with its brackets, but no capital letter that belongs to a word or an action, or the mark
+# of a lane, but no corner of a square.
+TOKEN: Final = re.compile(
+    r"\[[AB]\]|(?<!\w)[AB](?=v?(?:\W|$))|#|(?<=[a-f1-6])\+|(?<=\|)\+(?=[1-6])")
 
 
 def draw_ansi(
@@ -39,24 +42,27 @@ def draw_ansi(
     last_action: int | None = None,
     previous: Position | None = None,
     colour: bool = False,
+    show_lanes: bool = False,
 ) -> str:
     """Text of a position: at most 24 lines of at most 80 ASCII characters, joined by line ends.
 
     Arguments and errors are those of `castle_env.drawing.draw_scene`. `colour` adds escape
-    sequences, which take no room on the screen.
+    sequences, which take no room on the screen; `show_lanes` marks the lanes on which the player to
+    move may enter.
     """
     view = view_position(game, position, last_action, previous)
     title = f"{mode_name(game)} ({ruleset_name(game, 32)})"
     ply = f"ply {position.ply} of {game.rules.max_plies}"
     panel = ["", "", *_player_lines(view, 0), "", *_player_lines(view, 1)]
+    lanes = game.legal_actions(position) if show_lanes else []
     reason = "" if view.outcome is None else f" ({view.outcome.reason.replace('_', ' ')})"
     body = [
         *(left.ljust(PANEL) + right
-          for left, right in zip_longest(_board_lines(view), panel, fillvalue="")),
+          for left, right in zip_longest(_board_lines(view, lanes), panel, fillvalue="")),
         "",
         status_text(view) + reason,
         last_move_text(view.last_move),
-        LEGEND,
+        LANES_LEGEND if show_lanes else LEGEND,
     ]
     heading = (title + ply.rjust(WIDTH - len(title))).encode("ascii", "replace").decode()
     return "\n".join([heading, *(_paint(line.rstrip()) if colour else line.rstrip()
@@ -72,19 +78,24 @@ def _paint(line: str) -> str:
     return TOKEN.sub(styled, line)
 
 
-def _board_lines(view: View) -> list[str]:
-    """The board with its coordinates, and the moves over its sides in the margins."""
+def _board_lines(view: View, lanes: list[int]) -> list[str]:
+    """The board with its coordinates, marks at the lanes among some actions, and the moves over its
+    sides in the margins.
+    """
     cells, margins = _cells(view), _margins(view.last_move)
+    marks = ["+" if lane in lanes else " " for lane in range(ENTRIES)]
     north, south = (" ".join(margins.get((side, lane), "   ") for lane in range(SIZE))
                     for side in (NORTH, SOUTH))
-    files = "   ".join(FILES)
+    northern, southern = ("  ".join(FILES[lane] + marks[side * SIZE + lane]
+                                    for lane in range(SIZE)) for side in (NORTH, SOUTH))
     rule = " " * 6 + "+---" * SIZE + "+"
-    lines = [" " * 7 + north, " " * 8 + files, rule]
+    lines = [" " * 7 + north, " " * 8 + northern, rule]
     for row, rank in enumerate(RANKS):
         squares = "|".join(cells[row * SIZE:(row + 1) * SIZE])
         west, east = (margins.get((side, row), "   ") for side in (WEST, EAST))
-        lines += [f"{west} {rank} |{squares}| {rank} {east}", rule]
-    return [*lines, " " * 8 + files, " " * 7 + south]
+        into_west, into_east = (marks[side * SIZE + row] for side in (WEST, EAST))
+        lines += [f"{west} {rank}{into_west}|{squares}|{into_east}{rank} {east}", rule]
+    return [*lines, " " * 8 + southern, " " * 7 + south]
 
 
 def _cells(view: View) -> list[str]:

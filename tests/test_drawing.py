@@ -274,6 +274,22 @@ def test_ansi_shows_what_there_is(capture: Played) -> None:
         assert shown in text
 
 
+@pytest.mark.parametrize("ruleset", ["storm", "sudden-death"])
+def test_ansi_marks_the_lanes_to_enter(ruleset: str) -> None:
+    for game, state, action, before in random_plies(ruleset, 2):
+        text = draw_ansi(game, state, action, before, show_lanes=True)
+        assert_fits_a_terminal(text)
+        assert ESCAPES.sub("", draw_ansi(game, state, action, before, True, True)) == text
+        north, *ranks, south = (line[3:33] for line in text.split("\n")[2:17]
+                                if not line.startswith("      +"))
+        marked = {f"{side}{label}" for side, line in (("N", north), ("S", south))
+                  for label in re.findall(r"([a-f])\+", line)}
+        marked |= {f"W{line[1]}" for line in ranks if line[2] == "+"}
+        marked |= {f"E{line[1]}" for line in ranks if line.endswith(f"|+{line[1]}")}
+        assert marked == {name for name in map(game.format_action, game.legal_actions(state))
+                          if name[0] in "NSWE"}
+
+
 def test_ansi_of_a_step(step: Played) -> None:
     text = draw_ansi(*step)
     for rank in ("5 |   |   | #^|", "4 |   |   | #^| # |", "3 |   |   |[A]| # |",
