@@ -119,7 +119,7 @@ def optimal_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
     save(figure, path)
 
 
-def _ply_panels(curves: PlyCurves, headline: str, label: str) -> tuple[Figure, Sequence[Axes]]:
+def _ply_panels(curves: PlyCurves, title: str, label: str) -> tuple[Figure, Sequence[Axes]]:
     """A panel for each agent, with a curve for each source of positions; all on the same scales."""
     columns = min(3, len(curves))
     rows = -(-len(curves) // columns)
@@ -140,7 +140,7 @@ def _ply_panels(curves: PlyCurves, headline: str, label: str) -> tuple[Figure, S
     for axes in panels[::columns]:
         axes.set_ylabel(label)
     legend(figure, panels[0], title="positions from (band: 95% bootstrap interval):")
-    headline(figure, headline)
+    headline(figure, title)
     return figure, panels[:len(curves)]
 
 
@@ -314,13 +314,13 @@ def bare_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
 
 
-def new_figure(headline: str, explanation: str, width: float, height: float) -> tuple[Figure, Axes]:
+def new_figure(title: str, explanation: str, width: float, height: float) -> tuple[Figure, Axes]:
     """Figure of one picture with what it shows above it, and how to read it in small below that."""
     figure = bare_figure(width, height)
     axes = figure.subplots()
     _style(axes)
     axes.set_title(explanation, loc="left", fontsize=8.5, color=GREY)
-    headline(figure, headline)
+    headline(figure, title)
     return figure, axes
 
 
