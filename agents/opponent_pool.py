@@ -42,10 +42,10 @@ class Member:
         return PAST_SELVES if self.agent.name.startswith(SNAPSHOT_PREFIX) else self.agent.name
 
     def record(self, points: npt.NDArray[np.float64]) -> None:
-        """Take in the learner's results of finished games: 1, 1/2 or 0 each."""
-        for result in points:
-            self.games += 1
-            self.average += (float(result) - self.average) / min(self.games, MEMORY)
+        """Take in the learner's results of games that ended together: 1, 1/2 or 0 each."""
+        self.games += len(points)
+        weight = min(1.0, len(points) / min(self.games, MEMORY))
+        self.average += (float(points.mean()) - self.average) * weight
 
 
 class OpponentPool:

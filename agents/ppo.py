@@ -1,4 +1,7 @@
-"""`ppo:PATH`: a policy network trained by self-play, read from a checkpoint."""
+"""`ppo:PATH`: a policy network trained by self-play, read from a checkpoint.
+
+`ppo:PATH+search:N` lets it guide a tree search, see `agents.puct`.
+"""
 
 from typing import Final
 
@@ -8,8 +11,9 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from agents.checkpoint import Checkpoint, CheckpointError, load_checkpoint
-from agents.encoding import Encoding
+from agents.encoding import Encoding, Rows
 from agents.network import BoardPolicy, build_policy, logits_and_values
+from agents.puct import SEARCH, Limits, PUCTAgent, network_evaluator, split_search
 from agents.train_config import TrainConfig
 from castle_env.agent import Agent
 from castle_env.errors import AgentError
@@ -22,8 +26,9 @@ SAMPLE: Final = "sample"
 class PPOAgent:
     """Plays by a policy network, called once for the whole batch.
 
-    With `sample` it draws from the policy, else it plays the most probable legal action. The
-    policy reads rows of `encoding`.
+    With `sample` it draws from the policy. Else it looks at each position from all sides, that is
+    under every symmetry of the ruleset, and plays the legal action that is most probable in the
+    (geometric) mean of what it sees. The policy reads rows of `encoding`.
     """
 
     def __init__(
@@ -37,40 +42,69 @@ class PPOAgent:
         self.policy = policy
         self._encoding: Final = encoding
         self._sample: Final = sample
+        self._symmetries: Final = encoding.symmetry_maps()
 
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
         """A legal action for each position, shape (n,)."""
-        observations, masks = self._encoding.encode(states)
-        logits = self._logits(observations)
+        rows, masks = self._encoding.encode(states)
         if self._sample:
+            logits = self._logits(rows)
             # The greatest of logits plus Gumbel noise is a draw from their softmax.
             logits += rng.gumbel(size=logits.shape)
+        else:
+            logits = self._mean_logits(rows)
         actions: npt.NDArray[np.int64] = np.where(masks == 1, logits, -np.inf).argmax(axis=1)
         return actions
 
-    def _logits(self, observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _mean_logits(self, rows: Rows) -> npt.NDArray[np.float32]:
+        row_maps, action_maps = self._symmetries
+        images = self._logits(np.concatenate([rows[:, row_map] for row_map in row_maps]))
+        total = np.zeros((len(rows), images.shape[1]), dtype=np.float32)
+        for action_map, logits in zip(action_maps, np.split(images, len(action_maps)), strict=True):
+            total[:, action_map] += logits
+        return total
+
+    def _logits(self, rows: Rows) -> npt.NDArray[np.float32]:
         policy = self.policy
         with torch.inference_mode():
-            rows = torch.as_tensor(observations, device=policy.device)
-            array: npt.NDArray[np.float32] = logits_and_values(policy, rows)[0].cpu().numpy()
+            tensor = torch.as_tensor(rows, device=policy.device)
+            array: npt.NDArray[np.float32] = logits_and_values(policy, tensor)[0].cpu().numpy()
         return array
 
 
 def make(arguments: str, game: Game) -> Agent:
-    """The agent of a checkpoint: `ppo:PATH`, or `ppo:PATH:sample` to draw from its policy.
+    """The agent of a checkpoint: `ppo:PATH`, or `ppo:PATH:sample` to draw from its policy, or
+    `ppo:PATH+search:N` and `ppo:PATH+search:Tms` to search with it.
 
     PATH is a checkpoint file or a run's folder, which stands for its newest checkpoint. Raises
-    `AgentError` without a path and `CheckpointError` for a file that cannot be used.
+    `AgentError` without a path or for wrong limits, and `CheckpointError` for a file that cannot be
+    used.
     """
-    path, _, suffix = arguments.rpartition(":")
+    before, limits = split_search(arguments)
+    path, _, suffix = before.rpartition(":")
     sample = suffix == SAMPLE and bool(path)
-    source = path if sample else arguments
-    if not source:
-        raise AgentError(f"agent {'ppo:' + arguments!r}; allowed: ppo:PATH or ppo:PATH:{SAMPLE}")
+    source = path if sample else before
+    if not source or (sample and limits):
+        raise AgentError(f"agent {'ppo:' + arguments!r}; allowed: ppo:PATH, ppo:PATH:{SAMPLE}, "
+                         f"ppo:PATH{SEARCH}:N or ppo:PATH{SEARCH}:Tms")
     checkpoint = load_checkpoint(source, game)
-    return PPOAgent(f"ppo:{arguments}", *load_policy(checkpoint, game), sample)
+    return make_from_checkpoint(f"ppo:{arguments}", checkpoint, game, sample, limits)
+
+
+def make_from_checkpoint(
+    name: str, checkpoint: Checkpoint, game: Game, sample: bool, limits: Limits | None
+) -> Agent:
+    """The agent of a checkpoint that searches where it has limits, and else plays by its policy.
+
+    Raises `CheckpointError` as `load_policy` does.
+    """
+    encoding, policy = load_policy(checkpoint, game)
+    if limits is None:
+        return PPOAgent(name, encoding, policy, sample)
+    reward = TrainConfig.from_dict(checkpoint.card["config"]).reward
+    return PUCTAgent(name, game, network_evaluator(encoding, policy), reward, limits)
 
 
 def load_policy(checkpoint: Checkpoint, game: Game) -> tuple[Encoding, BoardPolicy]:

@@ -1,5 +1,6 @@
 """What an agent is, and the one registry in which agents are found by name."""
 
+import re
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Final, Protocol, TypeAlias, runtime_checkable
@@ -32,14 +33,15 @@ class Agent(Protocol):
         ...
 
 
-# Takes what follows the first ":" in an agent's name ("" when there is none) and the game.
+# Takes what follows the first part of an agent's name, which ends before the first ":" or "+", and
+# the game; a ":" there is left out, a "+" is not.
 AgentFactory: TypeAlias = Callable[[str, Game], Agent]
 
 _registered: dict[str, AgentFactory] = {}
 
 
 def register_agent(name: str, factory: AgentFactory) -> None:
-    """Make `make_agent` know agents called `name` or `name:ARGUMENTS` in this process.
+    """Make `make_agent` know agents called `name`, `name:ARGUMENTS` or `name+...` in this process.
 
     Packages register theirs for every process with an entry point in the group
     "castle_env.agents" instead.
@@ -60,7 +62,8 @@ def make_agent(spec: str, game: Game) -> Agent:
     """
     if not isinstance(spec, str):
         raise AgentError(f"an agent's name is {spec!r}; allowed: text such as 'alphabeta:4'")
-    name, _, arguments = spec.partition(":")
+    name = re.split("[:+]", spec, maxsplit=1)[0]
+    arguments = spec[len(name):].removeprefix(":")
     if name in _registered:
         return _registered[name](arguments, game)
     for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):

@@ -1,0 +1,314 @@
+"""A tree search under a network: exact near the end, signs right, the same whatever the batch."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from small_runs import config
+from test_agents import GAMES, action_values, best_actions, sample, winning_now
+
+from agents import puct
+from agents.checkpoint import save_checkpoint
+from agents.encoding import Encoding
+from agents.lookahead import VP_SCALE
+from agents.moves import action_of_code
+from agents.network import build_policy
+from agents.ppo import PPOAgent
+from agents.puct import Limits, PUCTAgent, network_evaluator, split_search
+from agents.search_tree import NONE
+from castle_env import AgentError, Game, Position, load_ruleset, make_agent, register_agent
+from castle_env.board import PASS
+from castle_env.errors import CastleError
+from castle_env.position import PositionArray, stack, unstack
+
+STORM = GAMES["storm"]
+
+
+def know_nothing(states: PositionArray) -> tuple[Any, Any]:
+    """An evaluator for which all moves and positions are alike: only ends of games tell."""
+    return np.zeros((len(states), 169), np.float32), np.zeros(len(states), np.float32)
+
+
+def guess(states: PositionArray) -> tuple[Any, Any]:
+    """An evaluator whose opinions are as good as random, and depend on the position alone."""
+    mixed = (states["own"] * 31 + states["opposing"] * 17 + states["ply"] * 7) % 1009 / 1009
+    logits = np.sin(mixed[:, None] * 100 * np.arange(1, 170))
+    return logits.astype(np.float32), (0.2 * np.cos(50 * mixed)).astype(np.float32)
+
+
+def searcher(game: Game, simulations: int, evaluate: Any = know_nothing, reward: Any = "margin",
+             milliseconds: int = 0) -> PUCTAgent:
+    return PUCTAgent("searcher", game, evaluate, reward, Limits(simulations, milliseconds))
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def root_values(trees: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
+    """Mean values of the roots, of the players to move there."""
+    values: npt.NDArray[np.float64] = -trees["total"][:, 0] / trees["visits"][:, 0]
+    return values
+
+
+def children(tree: npt.NDArray[np.void], node: int = 0) -> npt.NDArray[np.void]:
+    first = tree["first"][node]
+    return tree[first:first + max(0, tree["children"][node])]
+
+
+def walk(tree: npt.NDArray[np.void]) -> Iterator[tuple[int, int]]:
+    """All nodes with their depths."""
+    waiting = [(0, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        first = int(tree["first"][node])
+        waiting += [(first + place, depth + 1) for place in range(len(children(tree, node)))]
+
+
+def late_positions(game: Game, plies: int, most: int, seed: int = 0) -> list[Position]:
+    """Positions that random play ends after at most so many plies more, with a choice to make."""
+    source, found = rng(seed), []
+    while len(found) < most:
+        path = [game.initial_state()]
+        while not game.is_terminal(path[-1]):
+            path.append(game.apply(path[-1], int(source.choice(game.legal_actions(path[-1])))))
+        found += [state for state in path[-1 - plies:-1] if len(game.legal_actions(state)) > 1]
+    return found[:most]
+
+
+@pytest.mark.parametrize("name", ["storm", "sudden-death", "passes", "passes-north"])
+def test_a_win_in_one_is_chosen_and_has_a_positive_value(name: str) -> None:
+    game = GAMES[name]
+    states = [state for state in late_positions(game, 2, 400) if winning_now(game, state)]
+    after_pass = [state for state in states if state.bastion == 0]
+    assert {state.ply & 1 for state in states} == ({1} if name == "storm" else {0, 1})
+    assert after_pass or name != "passes-north"
+    agent = searcher(game, 200, reward="outcome")
+    trees = agent.search(stack(states))
+    assert root_values(trees).min() > 0
+    for state, action in zip(states, agent.select_actions(stack(states), rng()), strict=True):
+        assert action in winning_now(game, state)
+
+
+@pytest.mark.parametrize("name", ["one-faction", "passes", "enemy-only-steps", "points"])
+def test_values_are_exact_to_the_end_of_the_game(name: str) -> None:
+    """Also after passes, and without any help but the rules."""
+    game = GAMES[name]
+    states = late_positions(game, 2, 60, seed=1)
+    agent = searcher(game, 3000)
+    actions = agent.select_actions(stack(states), rng())
+    values = root_values(agent.search(stack(states))) * VP_SCALE
+    right = 0
+    for state, action, value in zip(states, actions, values, strict=True):
+        exact = action_values(game, state, 2)
+        if all(map(game.is_terminal, (game.apply(state, move) for move in exact))):
+            assert action in best_actions(exact)
+        right += action in best_actions(exact) and abs(value - max(exact.values())) < 1.5
+    assert right >= 54
+
+
+def fresh_evaluator(game: Game) -> puct.Evaluator:
+    """Asks a small network that has learned nothing."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        encoding = Encoding(game, 2)
+        return network_evaluator(encoding, build_policy(encoding, config().network, "cpu"))
+
+
+def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None:
+    states = late_positions(STORM, 3, 200)
+    assert min(state.ply for state in states) >= 13
+    agent = searcher(STORM, 400, fresh_evaluator(STORM))
+    actions = agent.select_actions(stack(states), rng())
+    values = root_values(agent.search(stack(states)))
+    best = same_sign = 0
+    for state, action, value in zip(states, actions, values, strict=True):
+        exact = action_values(STORM, state, 16 - state.ply)
+        best += action in best_actions(exact)
+        same_sign += max(exact.values()) * value > 0 or abs(value) * VP_SCALE < 1
+    assert best >= 190
+    assert same_sign >= 190
+
+
+def test_endless_shuffling_ends() -> None:
+    """Both can only step to and fro, and every way down the tree ends at the limit of plies."""
+    game = GAMES["sudden-death"]
+    state = game.parse_position("A5/6/2##2/2##2/6/5B A - 1,1 6,6 114")
+    agent = searcher(game, 3000)
+    tree = agent.search(stack([state]))[0]
+    assert tree["visits"][0] == 3001
+    assert max(depth for _, depth in walk(tree)) == 120 - 114
+    assert game.legal_action_mask(state)[agent.select_actions(stack([state]), rng())[0]]
+
+
+@pytest.mark.parametrize("name", ["storm", "sudden-death", "passes"])
+def test_trees_are_sound(name: str) -> None:
+    game = GAMES[name]
+    states = sample(game, 12)
+    for state, tree in zip(unstack(states), searcher(game, 150, guess).search(states), strict=True):
+        moves = children(tree)
+        assert {action_of_code(code) for code in moves["code"].tolist()} == set(
+            game.legal_actions(state))
+        assert tree["visits"][0] == 151 or (len(moves) == 1 and tree["visits"][0] <= 2)
+        for node, _ in walk(tree):
+            below = children(tree, node)
+            assert tree["pending"][node] == 0
+            assert tree["children"][node] != NONE or tree["visits"][node] == 0
+            if len(below):
+                assert below["visits"].sum() == tree["visits"][node] - 1
+                assert np.isclose(below["prior"].sum(), 1)
+                assert (np.diff(below["prior"]) <= 0).all()
+
+
+def test_priors_lead_and_values_decide() -> None:
+    state = STORM.initial_state()
+    liked = STORM.legal_actions(state)[5]
+    after = STORM.apply(state, liked)
+
+    def like_one(states: PositionArray) -> tuple[Any, Any]:
+        logits = np.zeros((len(states), STORM.num_actions), np.float32)
+        logits[:, liked] = 3.0
+        return logits, np.zeros(len(states), np.float32)
+
+    def like_one_falsely(states: PositionArray) -> tuple[Any, Any]:
+        """After the liked move the opponent, who is then to move, is happy."""
+        values = np.where((states["ply"] == 1) & (states["opposing"] == after.opposing), 0.5, 0)
+        return like_one(states)[0], values.astype(np.float32)
+
+    chosen = searcher(STORM, 60, like_one).select_actions(stack([state]), rng())[0]
+    avoided = searcher(STORM, 60, like_one_falsely).select_actions(stack([state]), rng())[0]
+    assert chosen == liked
+    assert avoided != liked
+
+
+@pytest.mark.parametrize("name", ["storm", "sudden-death"])
+def test_a_move_depends_on_position_and_seed_alone(name: str, monkeypatch: Any) -> None:
+    game = GAMES[name]
+    states = sample(game, 20)
+    agent = searcher(game, 100, guess)
+    together = agent.select_actions(states, rng(3)).tolist()
+    assert together == agent.select_actions(states, rng(3)).tolist()
+    assert together[:7] == agent.select_actions(states[:7], rng(3)).tolist()
+    assert together[:1] == agent.select_actions(states[:1], rng(3)).tolist()
+    monkeypatch.setattr(puct, "MOST_BYTES", 1)
+    assert together == agent.select_actions(states, rng(3)).tolist()
+
+
+def test_ties_are_settled_by_lot() -> None:
+    """Where nothing is known, moves with as many visits are alike."""
+    states = STORM.initial_states(100)
+    agent = searcher(STORM, 8)
+    visits = children(agent.search(states[:1])[0])["visits"]
+    alike = np.count_nonzero(visits == visits.max())
+    assert alike > 1
+    assert len(set(agent.select_actions(states, rng()).tolist())) == alike
+
+
+def test_time_ends_a_search(monkeypatch: Any) -> None:
+    clock = count()
+    monkeypatch.setattr(puct.time, "monotonic", lambda: next(clock))
+    states = sample(STORM, 3)
+    agent = searcher(STORM, 10_000, guess, milliseconds=5000)
+    visits = agent.search(states[:1])["visits"][0, 0]
+    assert 2 <= visits <= 6
+    for position, action in zip(unstack(states), agent.select_actions(states, rng()), strict=True):
+        assert STORM.legal_action_mask(position)[action]
+
+
+def test_a_stopped_search_still_gives_a_move() -> None:
+    states = sample(STORM, 5)
+    agent = searcher(STORM, 10_000, guess)
+    agent.stop()
+    assert agent.search(states)["visits"][:, 0].max() <= 2
+    for position, action in zip(unstack(states), agent.select_actions(states, rng()), strict=True):
+        assert STORM.legal_action_mask(position)[action]
+
+
+def test_a_pass_needs_no_search() -> None:
+    game = GAMES["passes"]
+    states = [state for state in unstack(sample(game, 300)) if game.legal_actions(state) == [PASS]]
+    assert states
+    agent = searcher(game, 1000, guess)
+    assert agent.search(stack(states))["visits"][:, 0].max() <= 2
+    assert set(agent.select_actions(stack(states), rng()).tolist()) == {PASS}
+
+
+@pytest.mark.parametrize("reward", ["margin", "outcome"])
+def test_values_are_in_units_of_the_reward(reward: str) -> None:
+    """A network that says the truth about the margin and the rules agree with each other."""
+    game = GAMES["one-faction"]
+    states = [state for state in late_positions(game, 1, 40)
+              if all(game.is_terminal(game.apply(state, move))
+                     for move in game.legal_actions(state))]
+    assert states
+    values = root_values(searcher(game, 2000, reward=reward).search(stack(states)))
+    for state, value in zip(states, values, strict=True):
+        best = max(action_values(game, state, 1).values())
+        expected = best / VP_SCALE if reward == "margin" else np.sign(best)
+        assert value == pytest.approx(expected, abs=0.2)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("fresh") / "fresh.pt"
+    policy = build_policy(Encoding(STORM, 2), config().network, "cpu")
+    save_checkpoint(path, {"policy": policy.state_dict()}, STORM, {"config": config().to_dict()})
+    return path
+
+
+@pytest.mark.parametrize("limit", ["1", "30", "100000", "1ms", "200ms"])
+def test_names(checkpoint: Path, limit: str) -> None:
+    agent = make_agent(f"ppo:{checkpoint}+search:{limit}", STORM)
+    assert isinstance(agent, PUCTAgent)
+    assert agent.name == f"ppo:{checkpoint}+search:{limit}"
+
+
+def test_a_searching_agent_of_a_checkpoint_plays(checkpoint: Path) -> None:
+    states = sample(STORM, 4)
+    agent = make_agent(f"ppo:{checkpoint}+search:20", STORM)
+    for position, action in zip(unstack(states), agent.select_actions(states, rng()), strict=True):
+        assert STORM.legal_action_mask(position)[action]
+
+
+@pytest.mark.parametrize("limit", [
+    "", ":", ":0", ":-1", ":1e3", ":100001", ":1000000", ":ms", ":0ms", ":20 ms", ":400:20ms",
+    ":٣", ":" + "9" * 5_000])
+def test_wrong_limits_are_one_clear_error(checkpoint: Path, limit: str) -> None:
+    with pytest.raises(AgentError, match=r"\+search:N with N from 1 to 100000") as caught:
+        make_agent(f"ppo:{checkpoint}+search{limit}", STORM)
+    assert repr(f"+search{limit}") in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", [
+    "ppo+search:4", "ppo:+search:4", "ppo:x:sample+search:4", "random+search:4", "mcts+5",
+    "alphabeta+4", "nobody+search:4", "+search:4"])
+def test_agents_that_cannot_search(spec: str) -> None:
+    with pytest.raises(CastleError, match="allowed"):
+        make_agent(spec, STORM)
+
+
+def test_a_folder_may_be_called_after_the_search(checkpoint: Path) -> None:
+    folder = checkpoint.parent / "with+search-beside"
+    folder.mkdir()
+    for suffix in (".pt", ".json"):
+        (folder / f"x{suffix}").write_bytes(checkpoint.with_suffix(suffix).read_bytes())
+    assert isinstance(make_agent(f"ppo:{folder / 'x.pt'}", STORM), PPOAgent)
+    assert split_search(f"{folder / 'x.pt'}+search:7") == (str(folder / "x.pt"), Limits(7))
+
+
+def test_a_plus_ends_the_first_part_of_a_name() -> None:
+    given: list[str] = []
+
+    def remember(arguments: str, game: Game) -> Any:
+        given.append(arguments)
+
+    register_agent("remember", remember)
+    for spec in ("remember", "remember:a:b+c", "remember+search:4", "remember:"):
+        make_agent(spec, Game(load_ruleset("storm")))
+    assert given == ["", "a:b+c", "+search:4", ""]
