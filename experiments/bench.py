@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from agents.runs import check_writable, environment_info, write_json_atomic
 from castle_env.errors import OptionError
-from experiments.measurements import MEASUREMENTS, Measurement
+from experiments.measurements import MEASUREMENTS, Measurement, usable_threads
 from experiments.peers import COMPARISONS, PEERS, PeerMissingError, one_core, peer_versions
 from experiments.tables import Table, to_rich
 
@@ -58,8 +58,9 @@ def run(options: Bench) -> None:
     """Measure, print the tables and write the JSON file, if one is asked for.
 
     The file holds {"rows": [{"name", "unit", "median", "runs", "threads"}], "environment"} and,
-    with `peers`, "ratios": [{"ours", "theirs", "ratio"}]. Raises `OptionError` for values that are
-    not allowed and `RunError` for a file that cannot be written, both before anything is measured.
+    with `peers` or where both rows of a comparison were measured, "ratios": [{"ours", "theirs",
+    "ratio"}]. Raises `OptionError` for values that are not allowed and `RunError` for a file that
+    cannot be written, both before anything is measured.
     """
     _check(options)
     chosen = choose(options.only)
@@ -68,15 +69,15 @@ def run(options: Bench) -> None:
     with ExitStack() as stack:
         if options.peers:
             peers = {theirs: PEERS[theirs] for ours, others in COMPARISONS.items()
-                     if ours in chosen for theirs in others}
+                     if ours in chosen for theirs in others if theirs in PEERS}
             environment["packages"] |= peer_versions()
             environment["machine"]["pinned_to_core"] = stack.enter_context(one_core())
         rows, missing = measure_all(chosen | peers, options.runs, options.seconds)
     result: dict[str, Any] = {"rows": [asdict(row) for row in rows], "environment": environment}
-    if options.peers:
-        ratios = compare(rows)
+    ratios = compare(rows)
+    if options.peers or ratios:
         result["ratios"] = [asdict(ratio) for ratio in ratios]
-        _show_ratios(ratios, missing, environment["machine"]["pinned_to_core"])
+        _show_ratios(ratios, missing, environment["machine"].get("pinned_to_core"))
     if options.json is not None:
         write_json_atomic(options.json, result)
 
@@ -135,7 +136,7 @@ def measure(
             values.append(take(seconds))
             advance()
     return Row(name, measurement.unit, statistics.median(values), tuple(values),
-               measurement.threads)
+               usable_threads(measurement.threads))
 
 
 def compare(rows: Iterable[Row]) -> list[Ratio]:
@@ -170,6 +171,7 @@ def _show_ratios(ratios: Iterable[Ratio], missing: Iterable[str], core: int | No
                   frozenset({2}))
     if table.rows:
         rich.print(to_rich(table))
+    if any(ratio.theirs in PEERS for ratio in ratios):
         print("Other games, the same kind of play. A learner step of gym.storm is two plies.")
     if core is not None:
         print(f"All rows were measured on core {core} alone.")

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -18,12 +19,17 @@ import numpy as np
 from agents.solver import Solver
 from castle_env import Game, Ruleset, castle_v0, load_ruleset
 from castle_env.batch import random_playouts
+from experiments.web.crowd import play_crowd
+
+if TYPE_CHECKING:
+    from sb3_contrib import MaskablePPO
 
 # One counted run: of at least so many seconds, where more work makes it longer; gives its value.
 Run: TypeAlias = Callable[[float], float]
 
 # Games at once where they are played in batches, and the steps taken between looks at the clock.
 GAMES: Final = 1024
+WEB_GAMES: Final = 50
 STEPS: Final = 100
 
 # Bytes of the table for small solves, which would spend their time on clearing a larger one.
@@ -31,7 +37,12 @@ SMALL_TABLE: Final = 1 << 24
 
 WARM_UP_SECONDS: Final = 0.1
 
-# Programs for a process of their own; each prints seconds.
+# PyTorch's threads while training is measured, or fewer where there are fewer cores.
+TRAINING_THREADS: Final = 2
+# What SB3's examples train on: so many single games, each in an environment of its own.
+PLAIN_ENVS: Final = 8
+
+# Programs for a process of their own; each prints a number.
 IMPORT: Final = """
 import time
 start = time.perf_counter()
@@ -48,12 +59,23 @@ _, info = env.reset(seed=0)
 env.step(info["action_mask"].argmax())
 print(time.perf_counter() - start)
 """
+SERVER: Final = "from experiments.web import serve; serve(port=0, open_browser=False)"
+PEAK_MEMORY: Final = """
+import sys
+from experiments.measurements import peak_megabytes, training
+with training(sys.argv[1]) as run:
+    run(0)
+print(peak_megabytes())
+"""
 ONE_THREAD: Final = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row: `prepare` opens a context with all made ready and warm, in which runs are taken."""
+    """One row: `prepare` opens a context with all made ready and warm, in which runs are taken.
+
+    `threads` are the most that it uses; there may be fewer cores.
+    """
 
     unit: str
     prepare: Callable[[], AbstractContextManager[Run]]
@@ -201,10 +223,94 @@ def solver_solve(preset: str) -> Iterator[Run]:
 
 
 @contextmanager
+def training(preset: str) -> Iterator[Run]:
+    """The learner's decisions in whole iterations, rollout and update, of `castle train`.
+
+    The config is the preset "standard". The pool is full, as in the middle of a run.
+    """
+    from stable_baselines3.common.logger import Logger
+
+    from agents.train_config import PRESETS
+    from agents.trainer import Trainer
+
+    trainer = Trainer(Game(load_ruleset(preset)), PRESETS["standard"])
+    trainer.model.set_logger(Logger(None, []))
+    for _ in range(trainer.config.pool_size):
+        trainer.add_snapshot()
+    with _training_threads():
+        yield rate(partial(_learn, trainer.model))
+
+
+@contextmanager
+def plain_training(n_steps: int) -> Iterator[Run]:
+    """The same for MaskablePPO as it comes, with a small dense network, against random in storm.
+
+    `n_steps` are the decisions in each of the games between two updates.
+    """
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.logger import Logger
+
+    envs = make_vec_env("castle_env/Storm-v0", PLAIN_ENVS, seed=0,
+                        wrapper_class=gymnasium.wrappers.FlattenObservation)
+    model = MaskablePPO("MlpPolicy", envs, n_steps=n_steps, seed=0)
+    model.set_logger(Logger(None, []))
+    with closing(envs), _training_threads():
+        yield rate(partial(_learn, model))
+
+
+def _learn(model: "MaskablePPO") -> int:
+    """One rollout and the update that follows; the number of decisions in it."""
+    decisions: int = model.n_steps * model.n_envs
+    model.learn(decisions, reset_num_timesteps=False)
+    return decisions
+
+
+@contextmanager
+def _training_threads() -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(usable_threads(TRAINING_THREADS))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def usable_threads(most: int) -> int:
+    """`most`, or the number of cores that this process may use if that is less."""
+    cores = (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+             else os.cpu_count() or 1)
+    return min(most, cores)
+
+
+@contextmanager
+def training_memory(preset: str) -> Iterator[Run]:
+    """Most memory that a process of its own takes for three iterations of `training`, in MB."""
+    yield lambda _: _number_of(PEAK_MEMORY, preset)
+
+
+def peak_megabytes() -> float:
+    """Most memory that this process has taken so far.
+
+    Where the system has /proc, not from `getrusage`: there a process starts with what the one that
+    started it has taken.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(fields["VmHWM"].split()[0]) * 1024 / 1e6
+    from resource import RUSAGE_SELF, getrusage
+
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+@contextmanager
 def package_import() -> Iterator[Run]:
     """`import castle_env` in a new process, with its byte code compiled."""
     def run(_: float) -> float:
-        return _seconds_of(IMPORT)
+        return _number_of(IMPORT)
 
     run(0)
     yield run
@@ -220,20 +326,37 @@ def first_step(warm: bool) -> Iterator[Run]:
         empty = (Path(folder) / str(number) for number in range(sys.maxsize))
 
         def run(_: float) -> float:
-            return _seconds_of(FIRST_STEP, NUMBA_CACHE_DIR=folder if warm else str(next(empty)))
+            return _number_of(FIRST_STEP, NUMBA_CACHE_DIR=folder if warm else str(next(empty)))
 
         if warm:
             run(0)
         yield run
 
 
+@contextmanager
+def web_moves() -> Iterator[Run]:
+    """A person's moves against random over HTTP, each with its answer, many games at once.
+
+    The server runs in a process of its own.
+    """
+    seeds = count(step=WEB_GAMES)
+    with subprocess.Popen([sys.executable, "-P", "-c", SERVER], text=True, stdout=subprocess.PIPE,
+                          env=os.environ | ONE_THREAD) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().split()[2]
+            yield rate(lambda: play_crowd(url, WEB_GAMES, next(seeds)))
+        finally:
+            server.kill()
+
+
 def _small_storm(factions: int) -> Game:
     return Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": factions}))
 
 
-def _seconds_of(program: str, **environment: str) -> float:
+def _number_of(program: str, *arguments: str, **environment: str) -> float:
     """The number that a Python program prints in a process of its own, with one thread."""
-    done = subprocess.run([sys.executable, "-P", "-c", program], check=True, text=True,
+    done = subprocess.run([sys.executable, "-P", "-c", program, *arguments], check=True, text=True,
                           stdout=subprocess.PIPE, env=os.environ | ONE_THREAD | environment)
     return float(done.stdout)
 
@@ -249,6 +372,17 @@ MEASUREMENTS: Final = {
     "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
     "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
     "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),
+    "ppo.storm.learner_steps":
+        Measurement("decisions/s", partial(training, "storm"), TRAINING_THREADS),
+    "ppo.storm.learner_steps.sb3_defaults":
+        Measurement("decisions/s", partial(plain_training, 2048), TRAINING_THREADS),
+    "ppo.sudden_death.learner_steps":
+        Measurement("decisions/s", partial(training, "sudden-death"), TRAINING_THREADS),
+    "ppo.storm.peak_memory":
+        Measurement("MB", partial(training_memory, "storm"), TRAINING_THREADS),
+    "ppo.sudden_death.peak_memory":
+        Measurement("MB", partial(training_memory, "sudden-death"), TRAINING_THREADS),
+    "web.moves": Measurement("moves/s", web_moves),
     "import.castle_env": Measurement("s", package_import),
     "first_step.cold": Measurement("s", partial(first_step, warm=False)),
     "first_step.warm": Measurement("s", partial(first_step, warm=True)),

@@ -5,7 +5,7 @@ of work: uniformly random legal moves, with as much seen at every ply as in our 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -139,11 +139,12 @@ PEERS: Final = {
         Measurement("plies/s", partial(open_spiel_play, CONNECT_FOUR, tensor=True)),
 }
 
-# Our row, and those of others that do the same kind of work.
-COMPARISONS: Final = {
+# Our row, and those of others that do the same kind of work; the last is always measured with ours.
+COMPARISONS: Final[Mapping[str, tuple[str, ...]]] = {
     "core.random_play.storm": ("pgx.connect_four.loop",),
     "game.storm": ("open_spiel.breakthrough", "open_spiel.connect_four"),
     "vector.storm": ("pgx.connect_four.step",),
     "gym.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
     "aec.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
+    "ppo.storm.learner_steps": ("ppo.storm.learner_steps.sb3_defaults",),
 }

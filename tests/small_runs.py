@@ -13,7 +13,7 @@ from stable_baselines3.common.logger import Logger
 from agents.checkpoint import Checkpoint, load_checkpoint
 from agents.train_config import TrainConfig
 from agents.trainer import Trainer
-from agents.training import Progress, train
+from agents.training import Evaluation, Progress, train
 from castle_env import Game
 
 # Decisions in one rollout, whatever the number of games.
@@ -22,9 +22,8 @@ ROLLOUT = 128
 MOST_WAITS = 10_000
 # The same for the `castle` command, with a handful of games to measure by.
 SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channels", 4,
-                 "--features", 16, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4)
-
-Evaluations = list[dict[str, Any]]
+                 "--features", 16, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4,
+                 "--regret-positions", 0)
 
 
 def config(**changes: Any) -> TrainConfig:
@@ -34,7 +33,7 @@ def config(**changes: Any) -> TrainConfig:
         "steps": 4 * ROLLOUT, "num_envs": num_envs, "n_steps": ROLLOUT // num_envs,
         "batch_size": 64, "n_epochs": 2, "channels": (4,), "features": 16, "reward": "outcome",
         "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9, "checkpoint_every": 2 * ROLLOUT,
-        "device": "cpu",
+        "regret_positions": 0, "device": "cpu",
     }
     return TrainConfig(**small | changes)
 
@@ -45,12 +44,11 @@ def run(
     folder: Path,
     checkpoint: Checkpoint | None = None,
     show: Callable[[Progress], None] = lambda progress: None,
-) -> tuple[int, Evaluations]:
-    """Train in a folder without playing any panel; the rows of an evaluation are made up."""
+) -> tuple[int, list[Evaluation]]:
+    """Train in a folder without playing any panel; what an evaluation finds is made up."""
     folder.mkdir(exist_ok=True)
-    return train(game, settings, folder,
-                 lambda agent, steps: [{"opponent": "nobody", "win_rate": 0.5, "margin": 0.0}],
-                 show, checkpoint)
+    made_up = {"rows": [{"opponent": "nobody", "win_rate": 0.5, "margin": 0.0}], "regret": None}
+    return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint)
 
 
 def quiet_trainer(game: Game, settings: TrainConfig) -> Trainer:

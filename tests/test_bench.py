@@ -5,15 +5,26 @@ import os
 import re
 import sys
 from contextlib import contextmanager
+from functools import partial
 
+import numpy as np
 import pytest
+import torch
+from sb3_contrib import MaskablePPO
+from small_runs import ROLLOUT, config
 
+from agents import train_config
 from agents.runs import RunError
 from castle_env.errors import OptionError
 from experiments import bench, measurements, peers
 from experiments.bench import Bench, run
-from experiments.measurements import MEASUREMENTS, Measurement
+from experiments.measurements import MEASUREMENTS, Measurement, usable_threads
 from experiments.peers import COMPARISONS, PEERS
+
+SMALL_TRAINING = f"""
+from agents import train_config
+train_config.PRESETS = {{"standard": train_config.{config()!r}}}
+"""
 
 
 def constant(*values):
@@ -57,10 +68,54 @@ def test_json_has_rows_versions_and_machine(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", [name for name in MEASUREMENTS if "first_step" not in name])
-def test_each_row_gives_a_number(name):
-    row = bench.measure(name, MEASUREMENTS[name], runs=1, seconds=0)
+def test_each_row_gives_a_number(name, monkeypatch):
+    """Where it trains, here or in a process of its own, with few decisions in a rollout."""
+    monkeypatch.setattr(train_config, "PRESETS", {"standard": config()})
+    monkeypatch.setattr(measurements, "PEAK_MEMORY", SMALL_TRAINING + measurements.PEAK_MEMORY)
+    measurement = MEASUREMENTS[name]
+    if name == "ppo.storm.learner_steps.sb3_defaults":
+        measurement = Measurement(measurement.unit, partial(measurements.plain_training, 16))
+    row = bench.measure(name, measurement, runs=1, seconds=0)
     assert row.runs == (row.median,)
     assert row.median > 0
+
+
+def test_training_is_measured_over_whole_iterations_of_the_learner(monkeypatch):
+    """Every decision that counts was learned from, against a pool that is full."""
+    monkeypatch.setattr(train_config, "PRESETS", {"standard": config(pool_size=3)})
+    learned = []
+    learn = MaskablePPO.train
+
+    def watched(model):
+        learned.append(model.rollout_buffer.pos * model.n_envs)
+        assert len(model.get_env().env.pool.active()) == 6
+        learn(model)
+
+    monkeypatch.setattr(MaskablePPO, "train", watched)
+    monkeypatch.setattr(measurements.time, "perf_counter", lambda: float(len(learned)))
+    threads = torch.get_num_threads()
+    with measurements.training("storm") as take:
+        del learned[:]
+        assert take(5) == ROLLOUT  # an iteration takes a second by this clock
+        assert learned == [ROLLOUT] * 5
+        assert torch.get_num_threads() == usable_threads(2)
+    assert torch.get_num_threads() == threads
+
+
+def test_memory_is_that_of_a_process_of_its_own(monkeypatch):
+    monkeypatch.setattr(measurements, "PEAK_MEMORY", """
+import os, sys
+print({"storm": 1, "sudden-death": 2}[sys.argv[1]] if os.getppid() == PARENT else 0)
+""".replace("PARENT", str(os.getpid())))
+    for number, name in enumerate(("storm", "sudden_death"), start=1):
+        measurement = MEASUREMENTS[f"ppo.{name}.peak_memory"]
+        assert bench.measure(name, measurement, 1, 0).median == number
+
+
+def test_peak_memory_grows_with_what_is_held():
+    before = measurements.peak_megabytes()
+    held = np.ones(int(before * 1e6) // 8)
+    assert measurements.peak_megabytes() > max(before, held.nbytes / 1e6)
 
 
 def test_first_step_starts_with_an_empty_or_a_filled_cache(monkeypatch):
@@ -157,7 +212,20 @@ def test_ratios_of_medians(tmp_path, monkeypatch, capsys):
 
 def test_comparisons_name_rows_that_exist():
     assert set(COMPARISONS) <= set(MEASUREMENTS)
-    assert {theirs for others in COMPARISONS.values() for theirs in others} == set(PEERS)
+    compared = {theirs for others in COMPARISONS.values() for theirs in others}
+    assert set(PEERS) < compared <= set(PEERS) | set(MEASUREMENTS)
+
+
+def test_training_is_compared_without_other_libraries(tmp_path, monkeypatch, capsys):
+    path, ours = tmp_path / "bench.json", "ppo.storm.learner_steps"
+    monkeypatch.setitem(MEASUREMENTS, ours, constant(60))
+    monkeypatch.setitem(MEASUREMENTS, f"{ours}.sb3_defaults", constant(5))
+    run(Bench(json=path, only=(ours,), runs=1))
+    assert json.loads(path.read_text())["ratios"] == [
+        {"ours": ours, "theirs": f"{ours}.sb3_defaults", "ratio": 12}]
+    output = capsys.readouterr().out
+    assert "12.00" in output
+    assert "Other games" not in output
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system pins no process")

@@ -19,6 +19,7 @@ import pytest
 from small_runs import SMALL_OPTIONS
 
 from agents import runs
+from agents.sudden_death_solver import Proof, SuddenDeathSolver
 from agents.train_config import TrainConfig
 from castle_env import Game, load_ruleset, make_agent, preset_names
 from experiments import evaluate
@@ -298,6 +299,24 @@ BAD = {
     "empty position": (["perft", "storm", "--position", ""], ["''", "allowed"]),
     "position of another mode": (["perft", "storm", "--position", START.replace("8,8", "9,8")],
                                  ["9,8"]),
+    "mode that contradicts the ruleset": (
+        ["evaluate", "random", "greedy", "--mode", "sudden-death", "--ruleset", "storm-towers"],
+        ["'sudden-death'", "'storm-towers' has mode 'storm'", "allowed"]),
+    "analysis of a mode that contradicts the ruleset": (
+        ["analyse", "Nc", "--mode", "storm", "--ruleset", "sudden-death"],
+        ["'storm'", "'sudden-death'", "allowed"]),
+    "an agent for player 0 who is a person": (["play", "--first", "greedy"], ["--seat none"]),
+    "an opponent of two persons": (["play", "--seat", "both", "--against", "greedy"],
+                                   ["'greedy'", "both"]),
+    "play against nobody known": (["play", "--against", "stockfish"], ["'stockfish'"]),
+    "play of a negative seed": (["play", "--seed", -1], ["seed is -1"]),
+    "play from no position": (["play", "--start", "6/6"], ["'6/6'", "allowed"]),
+    "play without time": (["play", "--seconds", 0], ["seconds is 0.0", "allowed"]),
+    "play in reverse": (["play", "--pause", -1], ["pause -1.0", "allowed"]),
+    "play in the browser from a position": (["play", "--web", "--start", START],
+                                            ["--web", "start", "terminal"]),
+    "games into a file that exists": (["play", "--save-games", "key.toml"],
+                                      ["'key.toml'", "exists already"]),
     "no such agent": (["evaluate", "random", "stockfish"], ["'stockfish'", "alphabeta", "ppo"]),
     "wrong argument": (["evaluate", "alphabeta:x", "random"], ["'alphabeta:x'", "allowed"]),
     "no checkpoint": (["evaluate", "ppo:nowhere.pt", "random"], ["'nowhere.pt'"]),
@@ -394,11 +413,24 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(castle, monkeypatch, tmp_path):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate, "play_match", interrupted)
+    monkeypatch.setattr(evaluate, "play_matches", interrupted)
     ended = castle("evaluate", "random", "greedy")
     assert ended.status == 130
     assert ended.errors.strip() == "castle: stopped"
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_ctrl_c_on_a_proof_of_sudden_death_prints_it_and_ends_with_130(castle, monkeypatch,
+                                                                       tmp_path):
+    def interrupted(self: SuddenDeathSolver, *_: object) -> None:
+        self.proof = Proof(low=-2, mover_within=15, horizon=15)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SuddenDeathSolver, "solve", interrupted)
+    ended = castle("solve", "sudden-death", "--json", "out.json")
+    assert ended.status == 130
+    assert "margin at least -2 for A" in ended.output
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["low"] == -2
 
 
 def test_the_installed_command(tmp_path):

@@ -106,7 +106,7 @@ def test_masks_in_the_buffer_are_those_of_its_observations(source):
         masks = rollout.action_masks.reshape(ROLLOUT, -1)
         assert np.count_nonzero(masks != game.legal_action_masks(states)) == 0
         assert masks[np.arange(ROLLOUT), rollout.actions.reshape(-1)].all()
-        assert np.array_equal(Encoding(game).encode(states)[0], seen)
+        assert np.array_equal(Encoding(game, config().lookahead).encode(states)[0], seen)
     assert len(watch.rollouts) == 4
 
 
@@ -251,7 +251,7 @@ def test_hundreds_of_masked_batches_of_169_actions():
     game = game_of_source("sudden-death")
     policy, rng = quiet_trainer(game, config()).model.policy, np.random.default_rng(0)
     states = game.initial_states(256)
-    encoding = Encoding(game)
+    encoding = Encoding(game, config().lookahead)
     for batch in range(400):
         observations, masks = encoding.encode(states)
         if batch % 2:  # all but one action forbidden

@@ -7,17 +7,21 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.wrappers import FlattenObservation
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from scipy.stats import chisquare
+from scripted import game_of_source
 from small_runs import ROLLOUT, config, quiet_trainer, run, same, training_state
 from stable_baselines3.common.monitor import Monitor
 
 from agents.checkpoint import load_checkpoint
-from agents.opponent_pool import LEAST_WEIGHT, OpponentPool
+from agents.encoding import Encoding
+from agents.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
 from agents.sb3_env import SB3VecEnv
 from agents.trainer import Trainer
 from castle_env import Agent, Game, load_ruleset, make_agent
-from castle_env.position import PositionArray
+from castle_env.position import PositionArray, stack, unstack
+from castle_env.symmetry import map_bits
 from castle_env.vector_env import CastleVectorEnv
 from experiments.learning import PANEL, learn
 from experiments.match import play_match
@@ -88,8 +92,14 @@ def test_no_illegal_move_in_matches(trained, suffix):
 
 
 def test_no_illegal_move_in_maskable_evaluate_policy(trained):
-    """Pitfalls 1, 4: through `gymnasium.make` and `Monitor`, and on the batched env."""
+    """Pitfalls 1, 4: through `gymnasium.make` and `Monitor`, and on the batched env.
+
+    Without a look ahead a model reads the env's planes as one row, which `FlattenObservation`
+    makes of them. Rows with a look ahead come from positions, which no wrapper sees: such a model
+    is evaluated on `SB3VecEnv` with its encoding, or as the agent `ppo:PATH`.
+    """
     game, folder = trained
+    planes_only = quiet_trainer(game, config(lookahead=0)).model
     trainer = resumed(game, folder)
     name = "storm" if game is STORM else "sudden-death"
     moves = []
@@ -98,10 +108,15 @@ def test_no_illegal_move_in_maskable_evaluate_policy(trained):
         masks, actions = variables["action_masks"], variables["actions"]
         moves.extend(masks[np.arange(len(actions)), actions])
 
-    for env in (Monitor(gymnasium.make(IDS[name], opponent="greedy")),
-                SB3VecEnv(CastleVectorEnv(4, name, autoreset_mode="SameStep"))):
+    for model, env in (
+        (planes_only, Monitor(FlattenObservation(gymnasium.make(IDS[name], opponent="greedy")))),
+        (planes_only, SB3VecEnv(CastleVectorEnv(4, name, autoreset_mode="SameStep"),
+                                Encoding(game, 0))),
+        (trainer.model, SB3VecEnv(CastleVectorEnv(4, name, autoreset_mode="SameStep"),
+                                  trainer.encoding)),
+    ):
         del moves[:]
-        rewards, lengths = evaluate_policy(trainer.model, env, 20, deterministic=False,
+        rewards, lengths = evaluate_policy(model, env, 20, deterministic=False,
                                            callback=count, return_episode_rewards=True,
                                            warn=isinstance(env, Monitor))
         assert len(moves) >= sum(lengths) > 100
@@ -123,14 +138,18 @@ def test_learner_gets_better_than_random_from_both_seats(trained):
 
 
 def test_panel_is_always_part_of_the_evaluation(tmp_path):
-    """Pitfall 20: whoever is in the pool."""
-    steps, evaluations = learn(STORM, config(baselines=("random",), evaluate_every=2 * ROLLOUT,
-                                             evaluation_games=4), tmp_path)
-    assert PANEL == ("random", "greedy", "alphabeta:2")
+    """Pitfall 20: whoever is in the pool; in storm the exact regret as well."""
+    game = game_of_source({"mode": "storm", "factions_per_player": 5})
+    steps, evaluations = learn(game, config(baselines=("random",), evaluate_every=2 * ROLLOUT,
+                                            evaluation_games=4, regret_positions=2), tmp_path)
+    assert PANEL == ("random", "greedy", "alphabeta:2", "alphabeta:4")
     assert [evaluation["steps"] for evaluation in evaluations] == [0, 256, 512]
     for evaluation in evaluations:
         assert tuple(row["opponent"] for row in evaluation["rows"]) == PANEL
         assert all(row["distinct_games"] == 4 for row in evaluation["rows"])
+        regret = evaluation["regret"]
+        assert 0 <= regret["low"] <= regret["estimate"] <= regret["high"]
+    assert evaluations[0]["regret"]["estimate"] > 0
     assert load_checkpoint(tmp_path).card["results"]["evaluations"] == evaluations
     assert steps == 512
 
@@ -163,7 +182,7 @@ def test_actions_vary_over_positions_and_are_the_most_probable_ones(trained):
     game, folder = trained
     trainer = resumed(game, folder)
     states = positions(game, 300)
-    observations, masks = game.encode(states)
+    observations, masks = Encoding(game, LONGER.lookahead).encode(states)
     actions = make_agent(f"ppo:{folder}", game).select_actions(states, np.random.default_rng(0))
     expected, _ = trainer.model.predict(observations, deterministic=True, action_masks=masks)
     assert np.array_equal(actions, expected)
@@ -174,7 +193,7 @@ def test_sampled_actions_follow_the_policy(trained):
     game, folder = trained
     agent = make_agent(f"ppo:{folder}:sample", game)
     state = positions(game, 50)[-1:]
-    observations, masks = game.encode(state)
+    observations, masks = Encoding(game, LONGER.lookahead).encode(state)
     with torch.no_grad():
         distribution = agent.policy.get_distribution(torch.as_tensor(observations), masks)
     probabilities = distribution.distribution.probs.numpy()[0].astype(np.float64)
@@ -224,3 +243,60 @@ def test_results_against_opponents_are_averaged_and_nobody_is_forgotten():
     assert pool.members[0].average > 0.999
     probabilities = pool.probabilities()
     assert LEAST_WEIGHT / 2 < probabilities[0] < probabilities[1]
+
+
+def pool_of(sampling: Sampling, averages: list[float], snapshots: int) -> OpponentPool:
+    """Two baselines, some past selves, and the learner's average result against each of them."""
+    agents = [make_agent("random", STORM) for _ in averages]
+    pool = OpponentPool(agents[:len(agents) - snapshots], 3, sampling)
+    for agent in agents[len(agents) - snapshots:]:
+        pool.add_snapshot(agent, np.array([0]))
+    for member, average in zip(pool.active(), averages, strict=True):
+        member.average = average
+    return pool
+
+
+@pytest.mark.parametrize(("sampling", "averages", "snapshots", "weights"), [
+    ("prioritised", [0.5, 0.9, 0.2, 1.0, 0.0], 3, [0.25, 0.09, 0.16, LEAST_WEIGHT, LEAST_WEIGHT]),
+    ("uniform", [0.5, 0.9, 0.2, 1.0, 0.0], 3, [1, 1, 1, 1, 1]),
+    ("latest", [0.5, 0.9, 0.2, 1.0, 0.0], 3, [0, 0, 0, 0, 1]),
+    ("latest", [0.1, 0.9], 0, [1, 0]),
+])
+def test_opponents_are_drawn_as_the_sampling_says(sampling, averages, snapshots, weights):
+    pool = pool_of(sampling, averages, snapshots)
+    expected = np.array(weights) / np.sum(weights)
+    assert pool.probabilities() == pytest.approx(expected)
+    drawn = np.bincount(pool.sample(20_000, np.random.default_rng(0)), minlength=len(averages))
+    possible = expected > 0
+    assert not drawn[~possible].any()
+    assert possible.sum() == 1 or chisquare(drawn[possible],
+                                            20_000 * expected[possible]).pvalue > 1e-3
+
+
+def test_new_games_are_against_whom_the_pool_draws():
+    """The newest past self alone once there is one, in games that start from then on."""
+    trainer = quiet_trainer(STORM, config(opponents="latest"))
+    trainer.model.learn(ROLLOUT)
+    assert not trainer.env.opponents.any()
+    trainer.add_snapshot()
+    newest = max(trainer.pool.past_selves())
+    trainer.model.learn(2 * ROLLOUT, reset_num_timesteps=False)  # longer than any game of storm
+    assert (trainer.env.opponents == newest).all()
+
+
+@pytest.mark.parametrize("name", ["storm", "sudden-death"])
+def test_the_same_is_played_in_all_images_of_a_position(name):
+    """Under a symmetry of the board, an agent's most probable action is the image of itself."""
+    game = Game(load_ruleset(name))
+    agent = quiet_trainer(game, config()).current_agent()
+    states, rng = game.initial_states(64), np.random.default_rng(0)
+    for ply in range(7):
+        states[ply:] = game.apply_actions(states[ply:], game.random_actions(states[ply:], rng))
+    chosen = agent.select_actions(states[6:], rng)
+    for square_map, action_map in game.symmetries():
+        images = stack([position._replace(**{
+            field: map_bits(square_map, getattr(position, field))
+            for field in ("own", "opposing", "strongholds", "bastion")})
+            for position in unstack(states[6:])])
+        same = agent.select_actions(images, rng) == action_map[chosen]
+        assert same.mean() > 0.95  # float32 sums differ in their last digit, ties may break

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from small_runs import (
 )
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from agents.checkpoint import load_checkpoint, newest_checkpoint
+from agents.checkpoint import Checkpoint, load_checkpoint, newest_checkpoint
 from agents.train_config import TrainConfig
 from castle_env import Game, OptionError, load_ruleset
 from castle_env.vector_env import CastleVectorEnv
@@ -62,13 +63,19 @@ def test_tensorboard_has_the_usual_scalars(tmp_path):
     scalars = events(tmp_path)
     assert {"rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/approx_kl",
             "train/entropy_loss", "train/value_loss", "train/explained_variance",
-            "evaluation/nobody/win_rate", "evaluation/nobody/margin", "pool/self/average_result",
-            "pool/past selves/average_result", "pool/random/average_result"} <= set(scalars)
+            "train/entropy", "train/learning_rate", "evaluation/nobody/win_rate",
+            "evaluation/nobody/margin", "pool/self/average_result",
+            "pool/past selves/average_result", "pool/random/average_result", "games/length",
+            "games/captures_per_ply"} <= set(scalars)
+    assert {f"games/{opponent}/{seat}/{what}" for opponent in ("self", "random", "greedy")
+            for seat in ("first", "second") for what in ("win_rate", "draw_rate", "margin")
+            } <= set(scalars)
     for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
         assert [step for step, _ in scalars[tag] if step] == [128, 256, 384, 512]
     assert [step for step, _ in scalars["evaluation/nobody/win_rate"]] == [0, 256, 512]
     assert all(-1 <= value <= 1 for _, value in scalars["rollout/ep_rew_mean"])
     assert all(4 <= value <= 8 for _, value in scalars["rollout/ep_len_mean"])
+    assert all(value == 16 for _, value in scalars["games/length"])
 
 
 # Same seed, resuming
@@ -79,7 +86,12 @@ def test_same_seed_same_weights(tmp_path):
         run(STORM, config(seed=seed), tmp_path / name)
     a, b, c = (training_state(tmp_path / name) for name in "abc")
     assert same(a, b)
-    assert not torch.equal(*(state["policy"]["action_net.weight"] for state in (a, c)))
+    assert not torch.equal(*(state["policy"]["action_net.linear.weight"] for state in (a, c)))
+
+
+def halfway(folder: Path) -> Checkpoint:
+    """The checkpoint of a run of four rollouts after the second."""
+    return load_checkpoint(folder / "checkpoints" / "step-0000000256.pt")
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -89,14 +101,24 @@ def test_resumed_run_is_the_straight_run(tmp_path, name, changes):
     """Bit for bit: weights, optimizer, games, pool, past selves and random numbers."""
     game, settings = GAMES[name], config(steps=4 * ROLLOUT, **changes)
     run(game, settings, tmp_path / "straight")
-    run(game, config(steps=2 * ROLLOUT, **changes), tmp_path / "resumed")
     np.random.seed(99)  # noqa: NPY002
     torch.manual_seed(99)
-    run(game, settings, tmp_path / "resumed", load_checkpoint(tmp_path / "resumed", game))
+    run(game, settings, tmp_path / "resumed", halfway(tmp_path / "straight"))
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "resumed")))
     pools = [load_checkpoint(tmp_path / kind).card["results"]["pool"]
              for kind in ("straight", "resumed")]
     assert pools[0] == pools[1]
+
+
+def test_the_learning_rate_goes_on_falling_after_a_resume(tmp_path):
+    """Evenly over the steps of the whole run, down to the last rate in the last update."""
+    settings = config(learning_rate=1e-2, last_learning_rate=2e-3)
+    run(STORM, settings, tmp_path / "straight")
+    run(STORM, settings, tmp_path / "resumed", halfway(tmp_path / "straight"))
+    for name, first in (("straight", 1), ("resumed", 3)):
+        rates = events(tmp_path / name)["train/learning_rate"]
+        assert [step for step, _ in rates] == [ROLLOUT * n for n in range(first, 5)]
+        assert [rate for _, rate in rates] == pytest.approx([8e-3, 6e-3, 4e-3, 2e-3][first - 1:])
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
@@ -104,10 +126,8 @@ def test_a_ppo_baseline_stays_itself_in_a_resumed_run(tmp_path, game):
     """It may have another network than the learner, and plays its most probable action."""
     run(game, config(), tmp_path / "baseline")
     settings = {"baselines": (f"ppo:{tmp_path / 'baseline'}",), "channels": (3, 5), "features": 8}
-    run(game, config(steps=4 * ROLLOUT, **settings), tmp_path / "straight")
-    run(game, config(steps=2 * ROLLOUT, **settings), tmp_path / "resumed")
-    run(game, config(steps=4 * ROLLOUT, **settings), tmp_path / "resumed",
-        load_checkpoint(tmp_path / "resumed", game))
+    run(game, config(**settings), tmp_path / "straight")
+    run(game, config(**settings), tmp_path / "resumed", halfway(tmp_path / "straight"))
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "resumed")))
 
 
@@ -159,31 +179,66 @@ def test_a_run_that_is_done_resumes_to_nothing(tmp_path):
 # The command, killed and interrupted from outside
 
 
-def test_a_killed_run_leaves_no_broken_file_and_goes_on(tmp_path):
-    """Pitfall 35 too: every curve has each of its steps once, in order, across the kill."""
-    folder = tmp_path / "killed"
-    process = start_castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", "killed",
-                           "--steps", 10**8, "--checkpoint-every", ROLLOUT,
-                           "--evaluate-every", 10**9)
-    wait_until(lambda: len(list(folder.glob("checkpoints/step-*.json"))) > 4, process)
-    process.kill()
-    process.communicate()
-    for lost in sorted(folder.glob("checkpoints/step-*.json"))[-2:]:
-        lost.unlink()  # so that the curves have gone on after the last checkpoint
-    last = checkpoint_steps(folder)[-1]
-    process = start_castle("train", "--resume", folder, "--until", last + 2 * ROLLOUT)
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    assert f"resuming {folder} at {last:,} steps" in output
-    assert checkpoint_steps(folder) == list(range(0, last + 2 * ROLLOUT + 1, ROLLOUT))
-    assert (folder / "report.md").is_file()
+def check_curves(folder: Path, last: int) -> None:
+    """Pitfall 35: every curve has each of its steps once and in order, whatever was killed."""
     scalars = events(folder)
     for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
         steps = [step for step, _ in scalars[tag] if step]
-        assert steps == list(range(ROLLOUT, last + 2 * ROLLOUT + 1, ROLLOUT))
+        assert steps == list(range(ROLLOUT, last + 1, ROLLOUT))
     for points in scalars.values():
         steps = [step for step, _ in points]
         assert steps == sorted(set(steps))
+
+
+def newest_steps(folder: Path) -> int:
+    """Steps of the newest complete checkpoint, -1 before there is one."""
+    cards = folder.glob("checkpoints/step-*.json")
+    return max((int(card.stem.removeprefix("step-")) for card in cards), default=-1)
+
+
+def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path):
+    """SIGKILL at any moment leaves no broken file, and in the end the straight run bit for bit."""
+    folder, rng, done = tmp_path / "killed", np.random.default_rng(0), 0
+    start: tuple[object, ...] = (
+        *SMALL_OPTIONS, "--runs", tmp_path, "--name", "killed", "--steps", 10**8,
+        "--snapshot-every", 3 * ROLLOUT, "--checkpoint-every", ROLLOUT, "--evaluate-every", 10**9,
+        "--learning-rate", 0.001, "--last-learning-rate", 0.001)
+    for _ in range(3):
+        process, wanted = start_castle("train", *start), done + rng.integers(3, 12) * ROLLOUT
+        wait_until(lambda wanted=wanted: newest_steps(folder) >= wanted, process)
+        time.sleep(rng.uniform(0, 0.05))
+        process.kill()
+        process.communicate()
+        done = newest_steps(folder)
+        assert checkpoint_steps(folder) == list(range(0, done + 1, ROLLOUT))
+        start = ("--resume", folder)
+    for lost in sorted(folder.glob("checkpoints/step-*.json"))[-2:]:
+        lost.unlink()  # so that the curves have gone on after the last checkpoint
+    done, end = newest_steps(folder), newest_steps(folder) + 2 * ROLLOUT
+    process = start_castle("train", "--resume", folder, "--until", end)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert f"resuming {folder} at {done:,} steps" in output
+    assert checkpoint_steps(folder) == list(range(0, end + 1, ROLLOUT))
+    assert not list(folder.glob("checkpoints/.*"))
+    assert (folder / "report.md").is_file()
+    check_curves(folder, end)
+    run(STORM, TrainConfig.from_dict(load_checkpoint(folder).card["config"]), tmp_path / "straight")
+    assert same(*(training_state(tmp_path / kind) for kind in ("straight", "killed")))
+
+
+def test_same_seed_same_weights_after_50_000_steps_in_two_processes(tmp_path):
+    options = dict(zip(SMALL_OPTIONS[::2], SMALL_OPTIONS[1::2], strict=True)) | {
+        "--num-envs": 128, "--n-steps": 16, "--batch-size": 512, "--steps": 50_000, "--seed": 3,
+        "--snapshot-every": 8000, "--checkpoint-every": 10**9, "--evaluate-every": 10**9}
+    flat = [word for option in options.items() for word in option]
+    processes = [start_castle("train", *flat, "--runs", tmp_path, "--name", name) for name in "ab"]
+    for process in processes:
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+    a, b = (training_state(tmp_path / name) for name in "ab")
+    assert a["steps"] == b["steps"] >= 50_000
+    assert same(a, b)
 
 
 def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
