@@ -373,11 +373,11 @@ MEASUREMENTS: Final = {
     "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
     "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),
     "ppo.storm.learner_steps":
-        Measurement("decisions/s", partial(training, "storm"), TRAINING_THREADS),
-    "ppo.storm.learner_steps.sb3_defaults":
-        Measurement("decisions/s", partial(plain_training, 2048), TRAINING_THREADS),
+        Measurement("steps/s", partial(training, "storm"), TRAINING_THREADS),
+    "ppo.storm.learner_steps.sb3":
+        Measurement("steps/s", partial(plain_training, 2048), TRAINING_THREADS),
     "ppo.sudden_death.learner_steps":
-        Measurement("decisions/s", partial(training, "sudden-death"), TRAINING_THREADS),
+        Measurement("steps/s", partial(training, "sudden-death"), TRAINING_THREADS),
     "ppo.storm.peak_memory":
         Measurement("MB", partial(training_memory, "storm"), TRAINING_THREADS),
     "ppo.sudden_death.peak_memory":

@@ -146,5 +146,5 @@ COMPARISONS: Final[Mapping[str, tuple[str, ...]]] = {
     "vector.storm": ("pgx.connect_four.step",),
     "gym.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
     "aec.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
-    "ppo.storm.learner_steps": ("ppo.storm.learner_steps.sb3_defaults",),
+    "ppo.storm.learner_steps": ("ppo.storm.learner_steps.sb3",),
 }

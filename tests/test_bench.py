@@ -73,7 +73,7 @@ def test_each_row_gives_a_number(name, monkeypatch):
     monkeypatch.setattr(train_config, "PRESETS", {"standard": config()})
     monkeypatch.setattr(measurements, "PEAK_MEMORY", SMALL_TRAINING + measurements.PEAK_MEMORY)
     measurement = MEASUREMENTS[name]
-    if name == "ppo.storm.learner_steps.sb3_defaults":
+    if name == "ppo.storm.learner_steps.sb3":
         measurement = Measurement(measurement.unit, partial(measurements.plain_training, 16))
     row = bench.measure(name, measurement, runs=1, seconds=0)
     assert row.runs == (row.median,)
@@ -219,10 +219,10 @@ def test_comparisons_name_rows_that_exist():
 def test_training_is_compared_without_other_libraries(tmp_path, monkeypatch, capsys):
     path, ours = tmp_path / "bench.json", "ppo.storm.learner_steps"
     monkeypatch.setitem(MEASUREMENTS, ours, constant(60))
-    monkeypatch.setitem(MEASUREMENTS, f"{ours}.sb3_defaults", constant(5))
+    monkeypatch.setitem(MEASUREMENTS, f"{ours}.sb3", constant(5))
     run(Bench(json=path, only=(ours,), runs=1))
     assert json.loads(path.read_text())["ratios"] == [
-        {"ours": ours, "theirs": f"{ours}.sb3_defaults", "ratio": 12}]
+        {"ours": ours, "theirs": f"{ours}.sb3", "ratio": 12}]
     output = capsys.readouterr().out
     assert "12.00" in output
     assert "Other games" not in output

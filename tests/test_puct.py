@@ -139,11 +139,11 @@ def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None
 def test_endless_shuffling_ends() -> None:
     """Both can only step to and fro, and every way down the tree ends at the limit of plies."""
     game = GAMES["sudden-death"]
-    state = game.parse_position("A5/6/2##2/2##2/6/5B A - 1,1 6,6 114")
+    state = game.parse_position("A5/6/2##2/2##2/6/5B A - 4,4 3,3 117")
     agent = searcher(game, 3000)
     tree = agent.search(stack([state]))[0]
     assert tree["visits"][0] == 3001
-    assert max(depth for _, depth in walk(tree)) == 120 - 114
+    assert max(depth for _, depth in walk(tree)) == 120 - 117
     assert game.legal_action_mask(state)[agent.select_actions(stack([state]), rng())[0]]
 
 
@@ -173,12 +173,12 @@ def test_priors_lead_and_values_decide() -> None:
 
     def like_one(states: PositionArray) -> tuple[Any, Any]:
         logits = np.zeros((len(states), STORM.num_actions), np.float32)
-        logits[:, liked] = 3.0
+        logits[:, liked] = 1.0
         return logits, np.zeros(len(states), np.float32)
 
     def like_one_falsely(states: PositionArray) -> tuple[Any, Any]:
         """After the liked move the opponent, who is then to move, is happy."""
-        values = np.where((states["ply"] == 1) & (states["opposing"] == after.opposing), 0.5, 0)
+        values = np.where((states["ply"] == 1) & (states["opposing"] == after.opposing), 1, 0)
         return like_one(states)[0], values.astype(np.float32)
 
     chosen = searcher(STORM, 60, like_one).select_actions(stack([state]), rng())[0]

@@ -1,0 +1,140 @@
+"""Backends: the same results in the same order anywhere, and none lost with a worker."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from castle_env import Game, OptionError, load_ruleset, make_agent
+from castle_env.errors import CastleError
+from experiments import backend as backends
+from experiments.backend import BackendError, LocalBackend, RayBackend
+from experiments.match import play_match, play_matches
+from experiments.options import BackendOptions
+
+ray: Any = pytest.importorskip("ray")
+
+BACKENDS = {"one": LocalBackend(1), "two": LocalBackend(2), "ray": RayBackend(2)}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    """A real Ray cluster of two workers, which all `map` calls of this module share."""
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
+             logging_level="error")
+    yield
+    ray.shutdown()
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def refuse_three(number: int) -> int:
+    if number == 3:
+        raise CastleError(f"no {number}")
+    return number
+
+
+def die_once(task: tuple[Path, int]) -> int:
+    """Kill the worker at the first attempt of number 4."""
+    marker, number = task
+    if number == 4 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def always_die(number: int) -> int:
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_results_are_in_the_order_of_tasks(name: str, cluster: None) -> None:
+    told: dict[int, int] = {}
+    results = BACKENDS[name].map(square, range(20), told.__setitem__)
+    assert results == [number * number for number in range(20)]
+    assert told == dict(enumerate(results))
+    assert BACKENDS[name].map(square, []) == []
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_an_error_of_a_task_is_raised_as_it_was(name: str, cluster: None) -> None:
+    with pytest.raises(CastleError, match="^no 3$"):
+        BACKENDS[name].map(refuse_three, range(6))
+
+
+@pytest.mark.parametrize("name", ["two", "ray"])
+def test_a_killed_worker_loses_no_result(name: str, cluster: None, tmp_path: Path) -> None:
+    tasks = [(tmp_path / "killed", number) for number in range(12)]
+    told: dict[int, int] = {}
+    results = BACKENDS[name].map(die_once, tasks, told.__setitem__)
+    assert (tmp_path / "killed").exists()
+    assert results == [number * number for number in range(12)]
+    assert told == dict(enumerate(results))
+
+
+@pytest.mark.parametrize("name", ["two", "ray"])
+def test_a_task_that_kills_every_worker_does_not_stop_the_others(
+    name: str, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "RETRIES", 1)
+    told: dict[int, int] = {}
+    with pytest.raises(BackendError, match="1 tasks are not done"):
+        BACKENDS[name].map(always_die, range(6), told.__setitem__)
+    assert told == {number: number for number in range(1, 6)}
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_matches_are_the_same_everywhere(name: str, cluster: None) -> None:
+    game = Game(load_ruleset("sudden-death"))
+    pairs = [("random", "greedy"), ("mcts:4", "random")]
+    alone = [record for pair in pairs for record in play_match(
+        game, tuple(backends_agent(game, name) for name in pair), 140, 2, 5)]
+    kept: list[Any] = []
+    played: list[int] = []
+    records = play_matches(game, pairs, 140, 2, 5, BACKENDS[name].map, played.append, kept.extend)
+    assert records == kept == alone
+    assert sum(played) == 280
+
+
+def backends_agent(game: Game, name: str) -> Any:
+    from castle_env import make_agent
+
+    return make_agent(name, game)
+
+
+def test_games_that_are_finished_are_kept_when_others_fail() -> None:
+    game, kept = Game(load_ruleset("storm")), []
+
+    def second_then_stop(function: Any, tasks: Any, on_done: Any = None) -> Any:
+        on_done(1, function(tasks[1]))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play_matches(game, [("random", "greedy")], 256, 0, 0, second_then_stop, keep=kept.extend)
+    assert len(kept) == 128
+
+
+def test_options() -> None:
+    assert BackendOptions().start() == LocalBackend(1)
+    assert BackendOptions(workers=3).start() == LocalBackend(3)
+    assert BackendOptions(backend="ray", workers=3).start() == RayBackend(3)
+    assert BackendOptions(backend="ray", address="auto").start() == RayBackend(1, "auto")
+    for options in ({"workers": 0}, {"workers": 257}, {"address": "auto"},
+                    {"backend": "ray", "address": "auto", "workers": 2}):
+        with pytest.raises(OptionError, match="allowed"):
+            BackendOptions(**options).start()
+
+
+def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(backends, "import_module", missing)
+    with pytest.raises(BackendError, match="pip install"):
+        RayBackend(1).map(square, [1])
