@@ -64,7 +64,7 @@ def test_results_are_in_the_order_of_tasks(name: str, cluster: None) -> None:
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_an_error_of_a_task_is_raised_as_it_was(name: str, cluster: None) -> None:
-    with pytest.raises(CastleError, match="^no 3$"):
+    with pytest.raises(CastleError, match=r"^no 3$"):
         BACKENDS[name].map(refuse_three, range(6))
 
 
@@ -94,18 +94,12 @@ def test_matches_are_the_same_everywhere(name: str, cluster: None) -> None:
     game = Game(load_ruleset("sudden-death"))
     pairs = [("random", "greedy"), ("mcts:4", "random")]
     alone = [record for pair in pairs for record in play_match(
-        game, tuple(backends_agent(game, name) for name in pair), 140, 2, 5)]
+        game, (make_agent(pair[0], game), make_agent(pair[1], game)), 140, 2, 5)]
     kept: list[Any] = []
     played: list[int] = []
     records = play_matches(game, pairs, 140, 2, 5, BACKENDS[name].map, played.append, kept.extend)
     assert records == kept == alone
     assert sum(played) == 280
-
-
-def backends_agent(game: Game, name: str) -> Any:
-    from castle_env import make_agent
-
-    return make_agent(name, game)
 
 
 def test_games_that_are_finished_are_kept_when_others_fail() -> None:

@@ -1,0 +1,90 @@
+"""Who may sit at the board: persons, and agents that read no files and have bounded budgets.
+
+A page can ask for any name, so names are checked against a list before an agent is made of them.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from castle_env import Agent, AgentError, Game, Ruleset, agent_names, make_agent
+from castle_env.ruleset import STORM, SUDDEN_DEATH
+
+HUMAN: Final = "human"
+
+# Name as a pattern, how it is told in errors, and the largest number it may hold.
+_CHECKED: Final = (
+    (r"random", "random", 0),
+    (r"greedy", "greedy", 0),
+    (r"alphabeta:([1-9][0-9]?)", "alphabeta:D with D up to 6", 6),
+    (r"alphabeta:(?:[1-9][0-9]?:)?([1-9][0-9]{0,6})ms", "alphabeta:Tms with T up to 10000", 10_000),
+    (r"alphabeta:(?:[1-9][0-9]?:)?nodes=([1-9][0-9]{0,8})",
+     "alphabeta:nodes=N with N up to 10000000", 10_000_000),
+    (r"mcts:([1-9][0-9]{0,7})", "mcts:N with N up to 100000", 100_000),
+    (r"exact(?::hardest)?", "exact", 0),
+    (r"ppo-storm", "ppo-storm", 0),
+    (r"ppo-sudden-death", "ppo-sudden-death", 0),
+)
+
+# What the page offers, with a word on each and the mode it is for (None: both).
+_OFFERED: Final = (
+    ("random", "any legal move", None),
+    ("greedy", "the best margin at once", None),
+    ("alphabeta:2", "two plies ahead", None),
+    ("alphabeta:4", "four plies ahead", None),
+    ("alphabeta:6", "six plies ahead", None),
+    ("alphabeta:1000ms", "as deep as a second allows", None),
+    ("mcts:200", "200 random playouts", None),
+    ("mcts:5000", "5,000 random playouts", None),
+    ("exact", "perfect play", STORM),
+    ("exact:hardest", "perfect play with traps", STORM),
+    ("ppo-storm", "a trained network", STORM),
+    ("ppo-sudden-death", "a trained network", SUDDEN_DEATH),
+)
+
+
+class Opponents:
+    """The check of seats; `extra` are names that the command line allows besides."""
+
+    def __init__(self, extra: Iterable[str] = ()) -> None:
+        self._extra: Final = tuple(name for name in dict.fromkeys(extra) if name != HUMAN)
+
+    def check(self, name: str) -> str:
+        """The name of a seat, if it is allowed; raises `AgentError`."""
+        if name == HUMAN or name in self._extra:
+            return name
+        for pattern, _, most in _CHECKED:
+            match = re.fullmatch(pattern, name, re.ASCII)
+            if match and (not most or int(match[1]) <= most):
+                return name
+        allowed = ", ".join([HUMAN, *(told for _, told, _ in _CHECKED), *self._extra])
+        raise AgentError(f"no player {name!r}; allowed here: {allowed}")
+
+    def pair(self, names: list[str]) -> tuple[str, str]:
+        """Both seats, if they are allowed; raises `AgentError`."""
+        first, second = names
+        return self.check(first), self.check(second)
+
+    def offered(self) -> list[dict[str, str | None]]:
+        """Agents to choose from: name, a word on it, and the mode it is for (None: both)."""
+        installed = set(agent_names())
+        return [{"name": name, "about": about, "mode": mode} for name, about, mode in _OFFERED
+                if name.partition(":")[0] in installed] + [
+                {"name": name, "about": "from the command line", "mode": None}
+                for name in self._extra]
+
+
+def agent_for(name: str, rules: Ruleset) -> Agent:
+    """An agent for one move, safe to use in this thread; raises `AgentError`.
+
+    Agents that search into a table of their own are made anew, the others are kept.
+    """
+    if name.startswith("exact") or "ms" in name or "nodes" in name:
+        return make_agent(name, Game(rules))
+    return _kept_agent(name, rules)
+
+
+@lru_cache(maxsize=32)
+def _kept_agent(name: str, rules: Ruleset) -> Agent:
+    return make_agent(name, Game(rules))

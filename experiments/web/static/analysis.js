@@ -1,0 +1,82 @@
+// The analysis switch: values of all moves of the position shown, and what the last one cost.
+
+import { get, poll } from "./api.js";
+import { signed } from "./board.js";
+import { element } from "./panel.js";
+
+const box = document.getElementById("analysis");
+const DEEPER_SECONDS = 20;
+
+let current = 0;
+
+export function stopAnalysis() {
+  current++;
+  box.hidden = true;
+}
+
+// Ask for the values after the first `at` moves until they are final, then for the last move's.
+export async function analyse(game, at, position, board, onRegret, seconds = 2) {
+  const mine = ++current;
+  const goesOn = () => mine === current;
+  const follow = (place, onAnswer) => poll(
+    () => get(`/games/${game.id}/analysis/${place}?seconds=${seconds}`),
+    (answer) => answer.done, goesOn, onAnswer);
+  box.hidden = false;
+  if (position.outcome) {
+    show(position, null);
+  } else {
+    show(position, { done: false, seconds: 0, found: null });
+    await follow(at, (answer) => {
+      show(position, answer, () => analyse(game, at, position, board, onRegret, DEEPER_SECONDS));
+      board.setValues(answer.found, position.player ? -1 : 1);
+    });
+  }
+  if (!goesOn() || at === 0) return;
+  const before = await follow(at - 1, () => {});
+  if (before?.found && before.found.regret !== null) {
+    box.append(regretLine(position, before.found));
+    onRegret(before.found);
+  }
+}
+
+function show(position, answer, onDeeper) {
+  const lines = [element("h2", { textContent: "Analysis" })];
+  if (answer === null) {
+    lines.push(element("p", { textContent: "The game is over." }));
+  } else {
+    lines.push(...verdict(position, answer));
+    if (answer.done && !answer.found.exact) {
+      const button = element("button", { textContent: `Look for ${DEEPER_SECONDS} s` });
+      button.addEventListener("click", onDeeper);
+      lines.push(button);
+    }
+  }
+  box.replaceChildren(...lines);
+}
+
+function verdict(position, { done, found, seconds }) {
+  const lines = [];
+  if (found) {
+    const sign = position.player ? -1 : 1;
+    const best = position.moves.filter((move) => found.regrets[move.action] === 0);
+    lines.push(element("p", { className: "verdict" }, [
+      element("b", { textContent: signed(sign * found.value) }),
+      ` VP for player ${position.player} with best play`]));
+    lines.push(element("p", { className: "quiet", textContent: `Best: ${best.map((move) => move.name).join(" ")}` }));
+    lines.push(element("p", { className: "quiet", textContent: found.exact ? "Exact: proven to the end of the game."
+      : `Not proven: margins ${found.depth} ${found.depth === 1 ? "ply" : "plies"} ahead.` }));
+  }
+  if (!done) {
+    const bar = element("progress", {});
+    bar.setAttribute("aria-label", "Searching");
+    lines.push(element("p", { className: "searching" }, [bar, ` ${seconds.toFixed(1)} s`]));
+  }
+  return lines;
+}
+
+function regretLine(position, found) {
+  const lost = found.regret;
+  const words = lost === 0 ? "was a best move" : `threw away ${lost} VP`;
+  return element("p", { className: `regret ${lost === 0 ? "best" : lost <= 2 ? "fair" : "poor"}`,
+    textContent: `${position.last.name} ${words}${found.exact ? "." : ", as far as the search sees."}` });
+}

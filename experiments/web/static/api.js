@@ -1,0 +1,42 @@
+// Requests to the server; what it refuses is thrown as an Error with its message.
+
+async function request(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(`/api${path}`, options);
+  } catch {
+    throw new Error("The server does not answer. Is it still running?");
+  }
+  const text = await response.text();
+  if (!response.ok) throw failure(response, text);
+  return text;
+}
+
+function failure(response, text) {
+  let message = text;
+  try {
+    message = JSON.parse(text).error ?? text;
+  } catch { /* The message is plain text. */ }
+  return Object.assign(new Error(message || response.statusText), { status: response.status });
+}
+
+export const get = async (path) => JSON.parse(await request(path));
+
+export const getText = (path) => request(path);
+
+export const post = async (path, body = {}) => JSON.parse(await request(path, {
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+}));
+
+// Ask again and again until `isDone(answer)` or until `goesOn()` says that nobody wants it.
+export async function poll(ask, isDone, goesOn, onAnswer = () => {}) {
+  while (goesOn()) {
+    const answer = await ask();
+    if (!goesOn()) return null;
+    onAnswer(answer);
+    if (isDone(answer)) return answer;
+  }
+  return null;
+}

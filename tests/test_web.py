@@ -1,0 +1,553 @@
+"""The server behind the page: what it answers and refuses, and that games live side by side."""
+
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from agents import analysis
+from agents.limited_search import LimitedAlphaBeta, parse_limits
+from agents.solver import SearchStoppedError, Solver
+from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
+from castle_env.game_file import SavedGame, SavedMove, format_game, parse_games
+from castle_env.position import stack
+from experiments.web import HOST, listen, opponents, serving, sessions
+from experiments.web.app import MOST_BYTES, create_app
+from experiments.web.crowd import play_crowd
+from experiments.web.opponents import Opponents, agent_for
+
+ADDRESS = "http://127.0.0.1:8000"
+STORM = Game(load_ruleset("storm"))
+SUDDEN_DEATH = Game(load_ruleset("sudden-death"))
+
+
+@pytest.fixture(scope="module")
+def web():
+    with TestClient(create_app(), base_url=ADDRESS) as client:
+        yield client
+
+
+def begin(web, ruleset="storm", players=("human", "human"), **more):
+    answer = web.post("/api/games",
+                      json={"ruleset": ruleset, "players": list(players), **more})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def move(web, game, name, at=None):
+    """Make a move by its text."""
+    at = len(game["moves"]) if at is None else at
+    position = web.get(f"/api/games/{game['id']}/positions/{at}").json()
+    action = next(move["action"] for move in position["moves"] if move["name"] == name)
+    answer = web.post(f"/api/games/{game['id']}/moves", json={"at": at, "action": action})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def reply(web, game):
+    """Wait for the agent's move."""
+    while not (answer := web.post(f"/api/games/{game['id']}/reply",
+                                  json={"at": len(game["moves"])}).json())["moved"]:
+        pass
+    return answer["game"]
+
+
+def final_analysis(web, game, at, seconds=2):
+    while not (answer := web.get(f"/api/games/{game['id']}/analysis/{at}",
+                                 params={"seconds": seconds}).json())["done"]:
+        pass
+    return answer["found"]
+
+
+def refused(answer, status, *words):
+    assert answer.status_code == status, answer.text
+    message = answer.json()["error"]
+    for word in words:
+        assert word in message
+    return message
+
+
+# Games
+
+
+@pytest.mark.parametrize("rules", ["storm", "sudden-death", "sudden-death-step", "storm-towers"])
+def test_positions_tell_every_move_and_all_it_moves(web, rules):
+    rng = np.random.default_rng(3)
+    local = Game(load_ruleset(rules))
+    state, game = local.initial_state(), begin(web, rules)
+    while game["waits_for"]:
+        position = game["position"]
+        assert position["text"] == local.format_position(state)
+        assert [one["action"] for one in position["moves"]] == local.legal_actions(state)
+        chosen = position["moves"][rng.integers(len(position["moves"]))]
+        state = local.apply(state, chosen["action"])
+        game = move(web, game, chosen["name"])
+        assert shifted(position, chosen) == game["position"]["tokens"]
+        assert tuple(chosen["totals"]) == local.victory_points(state)
+        assert chosen["shifts"] == game["position"]["last"]["shifts"]
+    assert game["position"]["outcome"]["margin"] == local.outcome(state).margin
+
+
+def shifted(position, chosen):
+    """The tokens after every shift that a move tells."""
+    tokens = list(position["tokens"])
+    moved = [("AB"[chosen["player"]] if start is None else tokens[start], end)
+             for start, end in chosen["shifts"]]
+    for start, _ in chosen["shifts"]:
+        if start is not None:
+            tokens[start] = "."
+    for token, end in moved:
+        if end is not None:
+            tokens[end] = token
+    return "".join(tokens)
+
+
+def test_games_do_not_disturb_each_other(web):
+    first, second = begin(web), begin(web)
+    first = move(web, first, "W4")
+    assert web.get(f"/api/games/{second['id']}").json() == second
+    second = move(web, second, "Nc")
+    assert [one["name"] for one in first["moves"]] == ["W4"]
+    assert web.get(f"/api/games/{first['id']}").json() == first
+
+
+def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web):
+    game = begin(web)
+    for name in ("W4", "Nd", "E3"):
+        game = move(web, game, name)
+    game = move(web, game, "Sd", at=1)
+    assert [one["name"] for one in game["moves"]] == ["W4", "Sd"]
+
+
+def test_agents_answer_and_their_moves_follow_from_the_seed(web):
+    games = [begin(web, players=("mcts:50", "human"), seed=seed) for seed in (5, 5)]
+    assert games[0]["waits_for"] == "agent"
+    first, second = (reply(web, game) for game in games)
+    assert first["moves"] == second["moves"]
+    assert first["waits_for"] == "human"
+
+
+def test_undo_goes_back_to_the_persons_decision(web):
+    game = begin(web, players=("human", "greedy"))
+    game = reply(web, move(web, game, "W4"))
+    game = move(web, game, game["position"]["moves"][0]["name"])
+    game = web.post(f"/api/games/{game['id']}/undo").json()
+    assert len(game["moves"]) == 2
+    game = web.post(f"/api/games/{game['id']}/undo").json()
+    assert (len(game["moves"]), game["waits_for"]) == (0, "human")
+    refused(web.post(f"/api/games/{game['id']}/undo"), 409, "no move")
+
+
+def test_seats_change_within_a_game(web):
+    game = move(web, begin(web), "W4")
+    seats = {"players": ["human", "greedy"]}
+    game = web.post(f"/api/games/{game['id']}/seats", json=seats).json()
+    assert game["waits_for"] == "agent"
+    assert len(reply(web, game)["moves"]) == 2
+
+
+def test_a_forced_pass_is_a_move(web):
+    rules = {"mode": "sudden_death", "strongholds": ["#.....", *["......"] * 5]}
+    game = begin(web, rules)
+    assert [one["name"] for one in game["position"]["moves"]] == ["pass"]
+    game = move(web, game, "pass")
+    assert game["position"]["last"]["shifts"] == []
+    assert final_analysis(web, game, 0)["played"] == 24
+
+
+# Files
+
+
+def test_saved_games_come_back(web):
+    game = begin(web, "sudden-death", players=("human", "random"), seed=9)
+    for _ in range(4):
+        game = reply(web, move(web, game, game["position"]["moves"][-1]["name"]))
+    text = web.get(f"/api/games/{game['id']}/file").text
+    assert parse_games(text)[0].players == ("human", "random")
+    loaded = web.post("/api/games/load", json={"text": text, "name": "a.castle"})
+    assert loaded.status_code == 201
+    assert loaded.json()["position"]["text"] == game["position"]["text"]
+    assert loaded.json()["names"] == ["human", "random"]
+    assert web.get(f"/api/games/{loaded.json()['id']}/file").text == text
+
+
+def test_values_that_are_proven_go_into_the_file(web):
+    game = move(web, begin(web), "W4")
+    found = final_analysis(web, game, 0)
+    assert found["exact"]
+    text = web.get(f"/api/games/{game['id']}/file").text
+    saved = parse_games(text)[0].moves[0]
+    assert saved.value == found["values"][str(saved.action)]
+
+
+def test_comments_and_start_are_kept(web):
+    start = STORM.parse_position("6/6/A1##2/B1##2/6/6 A - 7,7 0,0 4")
+    saved = SavedGame(STORM.rules, (SavedMove(STORM.parse_action("Nc"), 2.0, "<b>\n{"),),
+                      ("Ann", "Bob"), start=start, comment="ende\u0301")
+    text = format_game(saved)
+    game = web.post("/api/games/load", json={"text": text}).json()
+    assert game["moves"][0]["comment"] == "<b>\n{"
+    assert game["position"]["ply"] == 5
+    assert web.get(f"/api/games/{game['id']}/file").text == text
+
+
+def test_one_of_several_games_is_opened(web):
+    text = "".join(format_game(SavedGame(STORM.rules, (SavedMove(action),))) for action in (2, 3))
+    game = web.post("/api/games/load", json={"text": text, "number": 2}).json()
+    assert game["moves"][0]["name"] == "Nd"
+    assert len(game["games"]) == 2
+    answer = web.post("/api/games/load", json={"text": text, "number": 3, "name": "two.castle"})
+    refused(answer, 409, "two.castle has 2 games")
+
+
+@pytest.mark.parametrize("text", ["", "hello", "\x00", "castle-game: 1\n"])
+def test_wrong_files(web, text):
+    answer = web.post("/api/games/load", json={"text": text, "name": "wrong.castle"})
+    assert answer.status_code in (400, 409)
+    assert "wrong.castle" in answer.json()["error"]
+
+
+def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web):
+    lines = format_game(SavedGame(STORM.rules, (SavedMove(2), SavedMove(3)))).splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if ". Nd" in text)
+    lines[line - 1] = lines[line - 1].replace("Nd", "W6")
+    answer = web.post("/api/games/load", json={"text": "\n".join(lines), "name": "wrong.castle"})
+    refused(answer, 400, "wrong.castle", f"line {line}", "ply 2", "W6")
+
+
+# Thinking
+
+
+def test_analysis_tells_values_and_the_regret_of_the_move_made(web):
+    game = begin(web)
+    for name in ("W4", "Nd", "E3"):
+        game = move(web, game, name)
+    found = final_analysis(web, game, 2)
+    assert found["exact"]
+    state = STORM.initial_state()
+    for one in game["moves"][:2]:
+        state = STORM.apply(state, STORM.parse_action(one["name"]))
+    values = analysis.analyse_moves(STORM, state)
+    played = STORM.parse_action("E3")
+    assert found["values"] == {str(key): value for key, value in values.values.items()}
+    assert (found["played"], found["regret"]) == (played, values.regret(played, 0))
+    shown = web.get(f"/api/games/{game['id']}").json()["moves"][2]
+    assert (shown["regret"], shown["exact"]) == (found["regret"], True)
+
+
+def test_analysis_of_a_finished_game_is_refused(web):
+    rules = {"mode": "storm", "factions_per_player": 1}
+    game = move(web, move(web, begin(web, rules), "Nc"), "Nd")
+    refused(web.get(f"/api/games/{game['id']}/analysis/2"), 400, "over")
+    assert final_analysis(web, game, 1)["exact"]
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "61", "nan", "inf", "x"])
+def test_seconds_of_an_analysis_are_bounded(web, seconds):
+    game = begin(web)
+    refused(web.get(f"/api/games/{game['id']}/analysis/0?seconds={seconds}"), 400, "seconds")
+
+
+class Endless:
+    """Thinks until it is stopped."""
+
+    def __init__(self):
+        self.name = "endless"
+        self.begun, self.told = threading.Event(), threading.Event()
+
+    def select_actions(self, states, rng):
+        self.begun.set()
+        assert self.told.wait(60)
+        return np.array([2])
+
+    def stop(self):
+        self.told.set()
+
+
+def test_a_long_search_blocks_no_other_game_and_can_be_stopped(monkeypatch):
+    agents = []
+
+    def make(name, rules):
+        if name != "endless":
+            return agent_for(name, rules)
+        agents.append(Endless())
+        return agents[-1]
+
+    monkeypatch.setattr(sessions, "agent_for", make)
+    monkeypatch.setattr("experiments.web.app.agent_for", lambda name, rules: None)
+    with TestClient(create_app(agents=["endless"]), base_url=ADDRESS) as web:
+        slow = [begin(web, players=("endless", "human")) for _ in range(40)]
+        for game in slow:
+            answer = web.post(f"/api/games/{game['id']}/reply", json={"at": 0}).json()
+            assert answer == {"moved": False, "game": None}
+        assert len(agents) == 40
+        quick = begin(web, players=("human", "greedy"))
+        assert len(reply(web, move(web, quick, "W4"))["moves"]) == 2
+        assert final_analysis(web, quick, 0)["exact"]
+
+        stopped = web.post(f"/api/games/{slow[0]['id']}/stop").json()
+        assert (stopped["moves"], stopped["waits_for"]) == ([], "agent")
+        assert agents[0].told.is_set()
+        assert not agents[1].told.is_set()
+        web.post(f"/api/games/{slow[0]['id']}/reply", json={"at": 0})
+        assert len(agents) == 41
+        seats = {"players": ["human", "human"]}
+        assert web.post(f"/api/games/{slow[1]['id']}/seats", json=seats).status_code == 200
+        assert agents[1].told.is_set()
+    assert all(agent.told.is_set() for agent in agents)
+
+
+def test_an_analysis_can_be_stopped_and_asked_for_again(web, monkeypatch):
+    told = threading.Event()
+
+    def analyse(game, state, *, seconds, stopped, report):
+        report(analysis.MoveValues({2: 1.0, 3: 0.0}, False, 1))
+        while not stopped():
+            time.sleep(0.01)
+        told.set()
+        return analysis.MoveValues({2: 1.0, 3: 0.0}, False, 1)
+
+    monkeypatch.setattr(sessions, "analyse_moves", analyse)
+    game = begin(web)
+    url = f"/api/games/{game['id']}/analysis"
+    first = web.get(f"{url}/0").json()
+    assert (first["done"], first["found"]["depth"], first["found"]["regrets"]) == (
+        False, 1, {"2": 0, "3": 1})
+    assert web.post(f"{url}/stop").status_code == 200
+    assert told.wait(60)
+    assert not web.get(f"{url}/0").json()["done"]
+    assert web.get(f"{url}/9").status_code == 409
+
+
+def test_stopped_agents_end_at_once():
+    rules = Ruleset.from_dict({"mode": "storm", "strongholds": [".#...."] + ["......"] * 5})
+    exact, state = make_agent("exact", Game(rules)), Game(rules).initial_state()
+    threading.Timer(0.3, exact.stop).start()
+    with pytest.raises(SearchStoppedError):
+        exact.select_actions(stack([state]), np.random.default_rng(0))
+    with pytest.raises(SearchStoppedError):
+        exact.select_actions(stack([state]), np.random.default_rng(0))
+
+    solver = Solver(STORM)
+    solver.stop()
+    with pytest.raises(SearchStoppedError):
+        solver.solve(STORM.initial_state())
+
+    limited = LimitedAlphaBeta("alphabeta:9999999ms", STORM, parse_limits("9999999ms"))
+    threading.Timer(0.3, limited.stop).start()
+    start = stack([STORM.initial_state()])
+    (chosen,) = limited.select_actions(start, np.random.default_rng(0))
+    assert chosen in STORM.legal_actions(STORM.initial_state())
+
+
+def test_old_games_are_dropped(monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_GAMES", 3)
+    with TestClient(create_app(), base_url=ADDRESS) as web:
+        games = [begin(web) for _ in range(3)]
+        assert web.get(f"/api/games/{games[0]['id']}").status_code == 200
+        begin(web)
+        assert web.get(f"/api/games/{games[0]['id']}").status_code == 200
+        refused(web.get(f"/api/games/{games[1]['id']}"), 404, games[1]["id"])
+
+
+# Requests that are refused
+
+
+def test_wrong_moves_change_nothing(web):
+    game = begin(web, players=("human", "greedy"))
+    url = f"/api/games/{game['id']}"
+    refused(web.post(f"{url}/moves", json={"at": 0, "action": 0}), 400, "'Na'", "legal: Nc")
+    refused(web.post(f"{url}/moves", json={"at": 0, "action": 25}), 400, "25")
+    refused(web.post(f"{url}/moves", json={"at": 1, "action": 2}), 409, "after 1 moves")
+    refused(web.post(f"{url}/reply", json={"at": 0}), 409, "a person")
+    refused(web.post(f"{url}/reply", json={"at": 5}), 409, "after 5 moves")
+    refused(web.get(f"{url}/positions/-1"), 409, "after -1 moves")
+    assert web.get(url).json() == game
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"{", "JSON"),
+        (b"\xff\xfe", "JSON"),
+        (b"[]", "request"),
+        (b"{}", "at"),
+        (b'{"at": 0, "action": "W4"}', "action"),
+        (b'{"at": 0, "action": 2.5}', "action"),
+        (b'{"at": 0, "action": true}', "action"),
+        (b'{"at": -1, "action": 2}', "at"),
+        (b'{"at": 0, "action": 2, "more": 1}', "more"),
+        (b'{"at": 0, "action": 1' + b"0" * 400 + b"}", ""),
+        (b"[" * 50_000, ""),
+    ],
+)
+def test_bad_bodies(web, body, words):
+    game = begin(web)
+    answer = web.post(f"/api/games/{game['id']}/moves", content=body,
+                      headers={"Content-Type": "application/json"})
+    refused(answer, 400, words)
+    assert web.get(f"/api/games/{game['id']}").json() == game
+
+
+def test_bodies_of_other_types_and_sizes(web):
+    game = begin(web)
+    url = f"/api/games/{game['id']}/moves"
+    answer = web.post(url, content=b'{"at": 0, "action": 2}',
+                      headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 400
+    answer = web.post(url, content=b" " * (MOST_BYTES + 1),
+                      headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+    assert web.get(f"/api/games/{game['id']}").json() == game
+
+
+@pytest.mark.parametrize("path", ["/api/games/unknown", "/api/games/%00", "/api/nothing",
+                                  "/../pyproject.toml", "/%2e%2e/app.py", "/api/games/a%2fb"])
+def test_unknown_ids_and_paths(web, path):
+    answer = web.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"ruleset": "/etc/passwd"}, "no ruleset '/etc/passwd'"),
+        ({"ruleset": {"mode": "chess"}}, "mode"),
+        ({"ruleset": {"mode": "storm", "colour": 1}}, "colour"),
+        ({"ruleset": 3}, "ruleset"),
+        ({"players": ["human"]}, "players"),
+        ({"players": ["ppo:/etc/passwd", "human"]}, "ppo:/etc/passwd"),
+        ({"players": ["ppo-storm:/etc/passwd", "human"]}, "ppo-storm:"),
+        ({"players": ["alphabeta:16", "human"]}, "alphabeta:16"),
+        ({"players": ["alphabeta:8:99999ms", "human"]}, "alphabeta:8:99999ms"),
+        ({"players": ["mcts:1000000", "human"]}, "mcts:1000000"),
+        ({"players": ["exact", "human"], "ruleset": "sudden-death"}, "exact"),
+        ({"players": ["human\n", "human"]}, "human"),
+        ({"start": "6/6/6/6/6/6 A - 8,8 0,0 0"}, "strongholds"),
+        ({"seed": -1}, "seed"),
+        ({"seed": "1"}, "seed"),
+    ],
+)
+def test_games_that_cannot_be_begun(web, request_, words):
+    body = {"ruleset": "storm", "players": ["human", "human"]} | request_
+    refused(web.post("/api/games", json=body), 400, words)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:8000"},
+        {"Host": "127.0.0.1.evil.example:8000"},
+        {"Host": ""},
+        {"Host": "0.0.0.0:8000"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9000"},
+        {"Origin": "https://127.0.0.1:8000"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/options", "/api/games/unknown"])
+def test_other_hosts_and_origins_are_refused(web, headers, path):
+    refused(web.get(path, headers=headers), 403, "refused")
+    refused(web.post(path, headers=headers, json={}), 403, "refused")
+
+
+def test_the_own_page_is_let_in(web):
+    for headers in ({"Origin": ADDRESS}, {"Sec-Fetch-Site": "same-origin"},
+                    {"Host": "localhost:8000", "Origin": "http://localhost:8000"}):
+        assert web.get("/api/options", headers=headers).status_code == 200
+
+
+def test_the_page_comes_with_headers_that_keep_others_out(web):
+    answer = web.get("/")
+    assert "<title>Storm the Castle</title>" in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Access-Control-Allow-Origin" not in answer.headers
+    for path in ("/style.css", "/main.js", "/icon.svg"):
+        assert web.get(path).status_code == 200
+
+
+# Seats, and the editor
+
+
+def test_the_command_line_may_add_agents():
+    extra = Opponents(["ppo:runs/mine", "human"])
+    assert extra.check("ppo:runs/mine") == "ppo:runs/mine"
+    assert "ppo:runs/mine" in [agent["name"] for agent in extra.offered()]
+    with pytest.raises(AgentError, match="ppo:runs/other"):
+        extra.check("ppo:runs/other")
+    with pytest.raises(AgentError, match="sudden"):
+        create_app(SUDDEN_DEATH.rules, ("exact", "human"))
+
+
+def test_what_is_offered_can_be_seated():
+    for agent in Opponents().offered():
+        assert Opponents().check(agent["name"]) == agent["name"]
+        if not agent["name"].startswith("ppo"):
+            rules = SUDDEN_DEATH.rules if agent["mode"] == "sudden_death" else STORM.rules
+            assert agent_for(agent["name"], rules).name == agent["name"]
+
+
+def test_agents_that_search_are_not_shared():
+    assert agent_for("mcts:10", STORM.rules) is agent_for("mcts:10", STORM.rules)
+    for name in ("exact", "alphabeta:5ms", "alphabeta:nodes=10"):
+        assert agent_for(name, STORM.rules) is not agent_for(name, STORM.rules)
+
+
+def test_edited_positions(web):
+    tokens = "." * 12 + "A.##..B.##.." + "." * 12
+    asked = {"ruleset": "storm", "tokens": tokens, "hands": [7, 7], "player": 0}
+    answer = web.post("/api/positions", json=asked).json()
+    assert answer["text"] == "6/6/A1##2/B1##2/6/6 A - 7,7 0,0 4"
+    assert answer["moves"]
+    by_text = web.post("/api/positions", json={"ruleset": "storm", "text": answer["text"]}).json()
+    assert by_text == answer
+    bastion = web.post("/api/positions", json=asked | {"bastion": 18}).json()
+    assert bastion["text"] == "6/6/A1##2/B1##2/6/6 A a3 7,7 0,0 2"
+    for change, words in (({"hands": [8, 7]}, "player 0 has 9"), ({"bastion": 0}, "bastion"),
+                          ({"tokens": "." * 36}, "strongholds"), ({"tokens": "."}, "tokens"),
+                          ({"ply": 500}, "500"), ({"text": "nonsense"}, "nonsense")):
+        refused(web.post("/api/positions", json=asked | change), 400, words)
+
+
+def test_play_goes_on_from_an_edited_position(web):
+    rules = replace(STORM.rules, name="mine").to_dict() | {"capture_credit": "enemy_only"}
+    asked = {"ruleset": rules, "tokens": "." * 12 + "A.##..B.##.." + "." * 12, "hands": [7, 7]}
+    text = web.post("/api/positions", json=asked).json()["text"]
+    game = begin(web, rules, start=text)
+    assert game["position"]["text"] == text
+    assert game["rules"]["keys"]["name"] == "mine"
+
+
+# The whole server
+
+
+def test_fifty_games_at_once_without_an_error():
+    with serving() as url:
+        assert play_crowd(url, 50, seed=1) == 50 * 8
+
+
+def test_a_port_that_is_taken_is_told():
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port} .*allowed"):
+            listen(port)
+    for port in (-1, 70_000):
+        with pytest.raises(OSError, match=f"port {port} .*allowed"):
+            listen(port)
+
+
+def test_errors_of_users_are_castle_errors():
+    assert issubclass(sessions.UnknownGameError, CastleError)
+    assert opponents.HUMAN == "human"
