@@ -1,6 +1,7 @@
 """`castle export`: a trained agent as two small files that can be shipped."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,24 +28,29 @@ def run(options: Export) -> None:
     if options.out.suffix != ".pt":
         raise OptionError(f"out is {str(options.out)!r}; allowed: a name that ends in .pt")
     checkpoint = load_checkpoint(options.run)
-    results = _results(options.run)
+    results = _results(options.run, options.out.stem)
     check_writable(options.out)
     card = checkpoint.card
     save_checkpoint(
         options.out, {"policy": checkpoint.tensors["policy"]},
         Game(Ruleset.from_dict(card["ruleset"])),
-        {key: card[key] for key in ("steps", "hours", "config", "seed", "environment")}
-        | {"command": results["command"], "results": results["results"]["final"]})
+        {key: card[key] for key in ("steps", "hours", "config", "seed", "environment")} | results)
     for path in (options.out, options.out.with_suffix(".json")):
         print(f"{path}: {path.stat().st_size:,} bytes")
 
 
-def _results(folder: Path) -> dict[str, Any]:
-    """The results of a run that came to its end; raises `RunError`."""
+def _results(folder: Path, name: str) -> dict[str, Any]:
+    """Command and results of a run that came to its end, with the agent called `name`.
+
+    The command is without the options that say where the run was written. Raises `RunError`.
+    """
     path = folder / "results.json"
     try:
-        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot read {str(path)!r}: {error}; allowed: the folder of a training run "
-                       "that has come to its end") from error
-    return results
+        found = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row | {"agent": name} for summary in found["results"]["final"]
+                for row in summary["rows"]]
+        command = re.sub(r" --(name|runs)[ =]\S+", "", found["command"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"cannot read {str(path)!r}: {error!r}; allowed: the folder of a training "
+                       "run that has come to its end") from error
+    return {"command": command, "results": {"final": rows}}
