@@ -280,6 +280,8 @@ def test_config_survives_json():
     ({"clip_range": float("inf")}, "clip_range is inf"),
     ({"gamma": 1.01}, "gamma is 1.01; allowed: a number from 0 to 1"),
     ({"gae_lambda": -0.1}, "gae_lambda is -0.1"),
+    ({"opening_plies": -1}, "opening_plies is -1; allowed: an integer from 0"),
+    ({"layer": "attention", "channels": (6,)}, r"channels is \(6,\); .* multiples of 4"),
     ({"ent_coef": float("nan")}, "ent_coef is nan"),
     ({"batch_size": 1}, "batch_size is 1"),
     ({"batch_size": 127}, "batch_size is 127.*128"),
