@@ -44,7 +44,8 @@ class Schedule(BaseCallback):
     """Does what is due between two rollouts, and stops the run there when asked to.
 
     `evaluations` is the history of the run, each with its "steps". `steps` are those at the newest
-    pause between two rollouts. `hours` are those that the run has already taken.
+    pause between two rollouts. `hours` are those that the run has already taken,
+    `command` is the one that began it.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Schedule(BaseCallback):
         show: Callable[[Progress], None],
         evaluations: list[Evaluation],
         hours: float,
+        command: str,
     ) -> None:
         super().__init__()
         self.stop_asked = False
@@ -65,6 +67,7 @@ class Schedule(BaseCallback):
         self._evaluate: Final = evaluate
         self._show: Final = show
         self._hours: Final = hours
+        self._command: Final = command
         self._stopping = False
         self._last = trainer.steps if evaluations else -1
         self._first = trainer.steps
@@ -127,6 +130,7 @@ class Schedule(BaseCallback):
             "steps": trainer.steps,
             "hours": round(self._hours + (monotonic() - self._started) / 3600, 4),
             "config": trainer.config.to_dict(),
+            "command": self._command,
             "seed": trainer.config.seed,
             "environment": environment_info(),
             "results": {"evaluations": self.evaluations, "pool": trainer.pool.table()},
@@ -146,11 +150,13 @@ def train(
     evaluate: Evaluate,
     show: Callable[[Progress], None],
     checkpoint: Checkpoint | None = None,
+    command: str = "",
 ) -> tuple[int, list[Evaluation]]:
     """Train in a run's folder up to `config.steps`.
 
     Returns the steps reached, fewer when the run was stopped, and the history of evaluations, each
-    with its "steps". `checkpoint` is one of the same folder to go on from. Ctrl-C ends the run
+    with its "steps". `checkpoint` is one of the same folder to go on from. `command` goes into
+    the cards of a new run. Ctrl-C ends the run
     after the update that comes next, with a checkpoint; a second one at once, without. Writes
     `checkpoints/`, from step 0 on, and `tensorboard/`.
     """
@@ -165,8 +171,8 @@ def train(
         if checkpoint is not None:
             trainer.set_state(checkpoint.tensors)
             evaluations = list(checkpoint.card["results"]["evaluations"])
-            hours = checkpoint.card["hours"]
-        schedule = Schedule(trainer, folder, evaluate, show, evaluations, hours)
+            hours, command = checkpoint.card["hours"], checkpoint.card["command"]
+        schedule = Schedule(trainer, folder, evaluate, show, evaluations, hours, command)
         with _stopping_on_interrupt(schedule):
             trainer.model.learn(config.steps - trainer.steps, schedule, reset_num_timesteps=False)
     return schedule.steps, schedule.evaluations

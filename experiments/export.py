@@ -24,7 +24,10 @@ class Export:
 
 
 def run(options: Export) -> None:
-    """Write both files and say how large they are."""
+    """Write both files and say how large they are.
+
+    The card has the command that began the run, without the options that say where it was written.
+    """
     if options.out.suffix != ".pt":
         raise OptionError(f"out is {str(options.out)!r}; allowed: a name that ends in .pt")
     checkpoint = load_checkpoint(options.run)
@@ -34,23 +37,19 @@ def run(options: Export) -> None:
     save_checkpoint(
         options.out, {"policy": checkpoint.tensors["policy"]},
         Game(Ruleset.from_dict(card["ruleset"])),
-        {key: card[key] for key in ("steps", "hours", "config", "seed", "environment")} | results)
+        {key: card[key] for key in ("steps", "hours", "config", "seed", "environment")}
+        | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results})
     for path in (options.out, options.out.with_suffix(".json")):
         print(f"{path}: {path.stat().st_size:,} bytes")
 
 
-def _results(folder: Path, name: str) -> dict[str, Any]:
-    """Command and results of a run that came to its end, with the agent called `name`.
-
-    The command is without the options that say where the run was written. Raises `RunError`.
-    """
+def _results(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The final results of a run, with the agent called `name`; raises `RunError`."""
     path = folder / "results.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        rows = [row | {"agent": name} for summary in found["results"]["final"]
+        return [row | {"agent": name} for summary in found["results"]["final"]
                 for row in summary["rows"]]
-        command = re.sub(r" --(name|runs)[ =]\S+", "", found["command"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"cannot read {str(path)!r}: {error!r}; allowed: the folder of a training "
                        "run that has come to its end") from error
-    return {"command": command, "results": {"final": rows}}

@@ -18,6 +18,7 @@ from castle_env import Agent, Game, make_agent
 from castle_env.ruleset import STORM
 from experiments.decisions import Truth, choices_in_random_play, judge_all, summarise_decisions
 from experiments.match import check_match, play_match
+from experiments.options import command_line
 from experiments.progress import progress_bar
 from experiments.records import GameRecord, Summary, summarise
 from experiments.statistics import Interval
@@ -65,7 +66,8 @@ def learn(
         def show(progress: Progress) -> None:
             bar.update(task, completed=progress.steps, shown=_progress_text(progress))
 
-        steps, evaluations = train(game, config, folder, panel.evaluate, show, checkpoint)
+        steps, evaluations = train(game, config, folder, panel.evaluate, show, checkpoint,
+                                   command_line())
     if steps < config.steps:
         print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
               f"castle train --resume {shlex.quote(str(folder))}")

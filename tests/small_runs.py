@@ -44,11 +44,12 @@ def run(
     folder: Path,
     checkpoint: Checkpoint | None = None,
     show: Callable[[Progress], None] = lambda progress: None,
+    command: str = "",
 ) -> tuple[int, list[Evaluation]]:
     """Train in a folder without playing any panel; what an evaluation finds is made up."""
     folder.mkdir(exist_ok=True)
     made_up = {"rows": [{"opponent": "nobody", "win_rate": 0.5, "margin": 0.0}], "regret": None}
-    return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint)
+    return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint, command)
 
 
 def quiet_trainer(game: Game, settings: TrainConfig) -> Trainer:

@@ -17,11 +17,10 @@ STORM = Game(load_ruleset("storm"))
 @pytest.fixture
 def finished(tmp_path):
     folder = tmp_path / "run"
-    run(STORM, config(), folder)
+    run(STORM, config(), folder,
+        command=f"castle train --mode storm --name mine --runs {tmp_path} --seed 3")
     row = {"agent": f"ppo:{folder}", "opponent": "random", "win_rate": {"estimate": 0.5}}
-    (folder / "results.json").write_text(json.dumps({
-        "command": f"castle train --mode storm --name mine --runs {tmp_path} --seed 3",
-        "results": {"final": [{"rows": [row]}]}}))
+    (folder / "results.json").write_text(json.dumps({"results": {"final": [{"rows": [row]}]}}))
     return folder
 
 
@@ -38,8 +37,8 @@ def test_the_card_tells_how_it_was_made_and_not_where(finished, tmp_path):
     export(Export(run=finished, out=tmp_path / "mine.pt"))
     card = load_checkpoint(tmp_path / "mine.pt").card
     assert card["command"] == "castle train --mode storm --seed 3"
-    assert card["results"] == {"final": [{"agent": "mine", "opponent": "random",
-                                          "win_rate": {"estimate": 0.5}}]}
+    assert card["results"] == [{"agent": "mine", "opponent": "random",
+                                "win_rate": {"estimate": 0.5}}]
     assert card["steps"] == 512
     assert str(tmp_path) not in (tmp_path / "mine.json").read_text()
 

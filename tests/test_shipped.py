@@ -27,7 +27,7 @@ def test_cards_say_how_the_agents_were_made(name):
     assert card["command"].startswith("castle train --preset strong --mode ")
     assert 0 < card["hours"] <= 1
     assert card["ruleset_digest"] == GAMES[name].rules.digest
-    assert {row["opponent"] for row in card["results"]["final"]} == {
+    assert {row["opponent"] for row in card["results"]} == {
         "random", "greedy", "alphabeta:2", "alphabeta:4"}
     for key in ("config", "seed", "environment", "steps"):
         assert key in card
