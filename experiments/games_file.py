@@ -1,7 +1,7 @@
 """Games written to a file while they are played, and games picked out of a file."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -66,8 +66,12 @@ def read_game(path: Path, number: int) -> SavedGame:
 
     All of the file is read, so that what is wrong behind the game is seen too.
     """
-    games = list(read_games(path))
+    return nth_game(list(read_games(path)), number, str(path))
+
+
+def nth_game(games: Sequence[SavedGame], number: int, name: str) -> SavedGame:
+    """The game with this number of those in the file `name`; raises `GameFileError`."""
     if not 1 <= number <= len(games):
-        raise GameFileError(f"game {number} of {str(path)!r}; allowed: "
+        raise GameFileError(f"game {number} of {name!r}; allowed: "
                             + (f"1 to {len(games)}" if games else "none, since it holds no games"))
     return games[number - 1]

@@ -3,16 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import randbits
-from typing import Literal
+from typing import Final, Literal
 
-from castle_env import Agent, Game, OptionError, Position, make_agent
+from castle_env import Agent, Game, OptionError, Position, Ruleset, load_ruleset, make_agent
 from experiments.dialogue import Dialogue
 from experiments.games_file import new_games_file
 from experiments.live_game import HUMAN, LiveGame
 from experiments.options import RulesetOptions
 from experiments.terminal import Terminal
 
-OPPONENT = "alphabeta:4"
+# Who plays where nobody is named: the networks that come with the package know one ruleset each.
+NETWORKS: Final = {"storm": "ppo-storm", "sudden-death": "ppo-sudden-death"}
+OPPONENT: Final = "alphabeta:4"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +26,12 @@ class Play(RulesetOptions):
     """
 
     against: str | None = None
-    """Agent that plays against you, alphabeta:4 when left out; with --seat none that of player
-    1."""
+    """Agent that plays against you, with --seat none that of player 1; when left out, the trained
+    network for these rules that comes with the package, alphabeta:4 where there is none."""
     seat: Literal["0", "1", "both", "none"] = "0"
     """Player that you are; both: two persons; none: watch two agents."""
     first: str | None = None
-    """With --seat none: agent of player 0, alphabeta:4 when left out."""
+    """With --seat none: agent of player 0; when left out, chosen as for --against."""
     seed: int | None = None
     """Seed of the agents; drawn anew when left out."""
     start: str | None = None
@@ -51,7 +53,7 @@ class Play(RulesetOptions):
 def run(options: Play) -> None:
     """Play until the person quits or the input ends; `OptionError` then if lines were wrong."""
     game = options.game()
-    players = players_of(options)
+    players = players_of(options, game.rules)
     if options.web:
         _serve(options, game, players)
         return
@@ -65,7 +67,7 @@ def run(options: Play) -> None:
     dialogue.check_input()
 
 
-def players_of(options: Play) -> tuple[str, str]:
+def players_of(options: Play, rules: Ruleset) -> tuple[str, str]:
     """Names of players 0 and 1; raises `OptionError` for agents that have no seat."""
     if options.first is not None and options.seat != "none":
         raise OptionError(f"first is {options.first!r} with --seat {options.seat}; allowed: only "
@@ -73,9 +75,16 @@ def players_of(options: Play) -> tuple[str, str]:
     if options.against is not None and options.seat == "both":
         raise OptionError(f"against is {options.against!r} with --seat both; allowed: no agent, "
                           "since both players are persons")
-    opponent = options.against or OPPONENT
+    default = default_opponent(rules)
+    opponent = options.against or default
     return {"0": (HUMAN, opponent), "1": (opponent, HUMAN), "both": (HUMAN, HUMAN),
-            "none": (options.first or OPPONENT, opponent)}[options.seat]
+            "none": (options.first or default, opponent)}[options.seat]
+
+
+def default_opponent(rules: Ruleset) -> str:
+    """The network for a ruleset, `OPPONENT` where there is none."""
+    return next((name for preset, name in NETWORKS.items()
+                 if load_ruleset(preset).digest == rules.digest), OPPONENT)
 
 
 def _agents(game: Game, players: tuple[str, str]) -> tuple[Agent | None, Agent | None]:

@@ -211,10 +211,13 @@ def test_a_wrong_line_changes_nothing(play, capsys, line, message):
 
 
 def test_players_of_each_seat():
-    assert players_of(Play()) == ("human", "alphabeta:4")
-    assert players_of(Play(seat="1", against="greedy")) == ("greedy", "human")
-    assert players_of(Play(seat="both")) == ("human", "human")
-    assert players_of(Play(seat="none", against="mcts:9")) == ("alphabeta:4", "mcts:9")
+    rules = STORM.rules
+    assert players_of(Play(), rules) == ("human", "ppo-storm")
+    assert players_of(Play(), load_ruleset("sudden-death")) == ("human", "ppo-sudden-death")
+    assert players_of(Play(), SMALL.rules) == ("human", "alphabeta:4")
+    assert players_of(Play(seat="1", against="greedy"), rules) == ("greedy", "human")
+    assert players_of(Play(seat="both"), rules) == ("human", "human")
+    assert players_of(Play(seat="none", against="mcts:9"), rules) == ("ppo-storm", "mcts:9")
 
 
 def test_the_same_seed_and_moves_bring_the_same_replies(play):

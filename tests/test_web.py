@@ -15,7 +15,7 @@ from agents.solver import SearchStoppedError, Solver
 from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
 from castle_env.game_file import SavedGame, SavedMove, format_game, parse_games
 from castle_env.position import stack
-from experiments.web import HOST, listen, opponents, serving, sessions
+from experiments.web import HOST, listen, serving, sessions
 from experiments.web.app import MOST_BYTES, create_app
 from experiments.web.crowd import play_crowd
 from experiments.web.opponents import Opponents, agent_for
@@ -201,13 +201,13 @@ def test_one_of_several_games_is_opened(web):
     assert game["moves"][0]["name"] == "Nd"
     assert len(game["games"]) == 2
     answer = web.post("/api/games/load", json={"text": text, "number": 3, "name": "two.castle"})
-    refused(answer, 409, "two.castle has 2 games")
+    refused(answer, 400, "game 3 of 'two.castle'; allowed: 1 to 2")
 
 
 @pytest.mark.parametrize("text", ["", "hello", "\x00", "castle-game: 1\n"])
 def test_wrong_files(web, text):
     answer = web.post("/api/games/load", json={"text": text, "name": "wrong.castle"})
-    assert answer.status_code in (400, 409)
+    assert answer.status_code == 400
     assert "wrong.castle" in answer.json()["error"]
 
 
@@ -482,7 +482,9 @@ def test_the_page_comes_with_headers_that_keep_others_out(web):
 def test_the_command_line_may_add_agents():
     extra = Opponents(["ppo:runs/mine", "human"])
     assert extra.check("ppo:runs/mine") == "ppo:runs/mine"
-    assert "ppo:runs/mine" in [agent["name"] for agent in extra.offered()]
+    assert [agent["name"] for agent in extra.offered()].count("ppo:runs/mine") == 1
+    listed = [agent["name"] for agent in Opponents(["alphabeta:4"]).offered()]
+    assert listed.count("alphabeta:4") == 1
     with pytest.raises(AgentError, match="ppo:runs/other"):
         extra.check("ppo:runs/other")
     with pytest.raises(AgentError, match="sudden"):
@@ -492,9 +494,10 @@ def test_the_command_line_may_add_agents():
 def test_what_is_offered_can_be_seated():
     for agent in Opponents().offered():
         assert Opponents().check(agent["name"]) == agent["name"]
-        if not agent["name"].startswith("ppo"):
-            rules = SUDDEN_DEATH.rules if agent["mode"] == "sudden_death" else STORM.rules
-            assert agent_for(agent["name"], rules).name == agent["name"]
+        key, value = agent["only"] or ("name", "storm")
+        rules = next(rules for rules in (STORM.rules, SUDDEN_DEATH.rules)
+                     if rules.to_dict()[key] == value)
+        assert agent_for(agent["name"], rules).name == agent["name"]
 
 
 def test_agents_that_search_are_not_shared():
@@ -550,4 +553,3 @@ def test_a_port_that_is_taken_is_told():
 
 def test_errors_of_users_are_castle_errors():
     assert issubclass(sessions.UnknownGameError, CastleError)
-    assert opponents.HUMAN == "human"

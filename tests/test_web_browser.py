@@ -252,6 +252,33 @@ def test_reload_and_walking_through_a_game(page):
     page.until(lambda: page.moves == [])
 
 
+def test_the_browsers_back_leads_to_the_game_before(page):
+    page.new_game("storm", "human", "human")
+    page.play(1, page.cell("W4").click)
+    first = page.driver.current_url
+    page.new_game("sudden-death", "human", "human")
+    page["edit"].click()
+    page.until(lambda: "Fits" in page["editor"].text)
+    page.driver.back()
+    page.until(lambda: page.moves == ["W4"])
+    assert page.driver.current_url == first
+    assert not page["editor"].is_displayed()
+    page.driver.forward()
+    page.until(lambda: page["mode"].text == "Sudden Death")
+
+
+def test_walking_on_while_a_search_runs_is_no_error(page):
+    page.new_game("sudden-death", "human", "human")
+    for count in (1, 2):
+        page.play(count, page.cell(page.names(".lane.legal")[0]).click)
+    page["analyse"].click()
+    for _ in range(2):
+        page.until(lambda: page.all("progress"))
+        page["back"].click()
+    page.until(lambda: page.all(".badge") and not page.all("progress"))
+    assert page["toast"].get_attribute("textContent") == ""
+
+
 def test_two_tabs_play_two_games(page):
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
@@ -278,8 +305,12 @@ def test_files(page, tmp_path):
     page.until(lambda: "wrong.castle" in page["toast"].text)
     assert "ply 3" in page["toast"].text
     assert page.driver.current_url == before
+    wrong.write_bytes(right.read_text().replace("Ann", "Zo\xeb").encode("latin1"))
+    page["file"].send_keys(str(wrong))
+    page.until(lambda: "UTF-8" in page["toast"].text)
     page["file"].send_keys(str(right))
     page.until(lambda: page.moves == ["W4", "Nd", "E3"])
+    assert "<i>Ann – Bob" in page["ruleset"].text
     page["save"].click()
     page.until(lambda: list(tmp_path.glob("storm-*.castle")))
     (saved,) = tmp_path.glob("storm-*.castle")

@@ -19,9 +19,11 @@ from castle_env import CastleError, Game, Ruleset, load_ruleset, preset_names
 from castle_env.game_file import SavedGame, format_game, parse_games
 from castle_env.position import stack
 from castle_env.ruleset import CAPTURE_CREDITS, ENTRY_LANES, ENTRY_STYLES, MAX_FACTIONS, MODES
+from experiments.games_file import nth_game
+from experiments.live_game import HUMAN
 from experiments.web.guard import Guard
 from experiments.web.jobs import Job, JobStoppedError
-from experiments.web.opponents import HUMAN, Opponents, agent_for
+from experiments.web.opponents import Opponents, agent_for
 from experiments.web.position_editor import edited_position
 from experiments.web.requests import (
     EditPosition,
@@ -118,9 +120,7 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     @router.post("/load", status_code=201)
     async def load_game(asked: LoadGame) -> Json:
         games = await _in_thread(sessions, lambda: parse_games(asked.text, asked.name))
-        if asked.number > len(games):
-            raise ConflictError(f"{asked.name} has {len(games)} games; allowed: 1 to {len(games)}")
-        saved = games[asked.number - 1]
+        saved = nth_game(games, asked.number, asked.name)
         game = await begin(saved, (HUMAN, HUMAN), saved.seed or 0)
         return game | {"games": [_title(other) for other in games[:1000]]}
 
@@ -230,7 +230,7 @@ def _other_routes(opponents: Opponents, rules: Ruleset, players: tuple[str, str]
     return router
 
 
-# Errors: always {"error": message}
+# Errors: always {"error": message}, but for bodies of more than MOST_BYTES
 
 
 def _failure(status: int) -> Callable[[Request, Exception], JSONResponse]:

@@ -6,12 +6,11 @@ A page can ask for any name, so names are checked against a list before an agent
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from castle_env import Agent, AgentError, Game, Ruleset, agent_names, make_agent
-from castle_env.ruleset import STORM, SUDDEN_DEATH
-
-HUMAN: Final = "human"
+from castle_env.ruleset import STORM
+from experiments.live_game import HUMAN
 
 # Name as a pattern, how it is told in errors, and the largest number it may hold.
 _CHECKED: Final = (
@@ -23,11 +22,12 @@ _CHECKED: Final = (
      "alphabeta:nodes=N with N up to 10000000", 10_000_000),
     (r"mcts:([1-9][0-9]{0,7})", "mcts:N with N up to 100000", 100_000),
     (r"exact(?::hardest)?", "exact", 0),
-    (r"ppo-storm", "ppo-storm", 0),
-    (r"ppo-sudden-death", "ppo-sudden-death", 0),
+    (r"ppo-(?:storm|sudden-death)", "ppo-storm, ppo-sudden-death", 0),
+    (r"ppo-(?:storm|sudden-death)\+search:([1-9][0-9]{0,4})",
+     "both with +search:N, N up to 10000", 10_000),
 )
 
-# What the page offers, with a word on each and the mode it is for (None: both).
+# What the page offers, with a word on each and the key of a ruleset that it is for (None: all).
 _OFFERED: Final = (
     ("random", "any legal move", None),
     ("greedy", "the best margin at once", None),
@@ -37,10 +37,12 @@ _OFFERED: Final = (
     ("alphabeta:1000ms", "as deep as a second allows", None),
     ("mcts:200", "200 random playouts", None),
     ("mcts:5000", "5,000 random playouts", None),
-    ("exact", "perfect play", STORM),
-    ("exact:hardest", "perfect play with traps", STORM),
-    ("ppo-storm", "a trained network", STORM),
-    ("ppo-sudden-death", "a trained network", SUDDEN_DEATH),
+    ("exact", "perfect play", ("mode", STORM)),
+    ("exact:hardest", "perfect play with traps", ("mode", STORM)),
+    ("ppo-storm", "a trained network", ("name", "storm")),
+    ("ppo-storm+search:200", "the network looks ahead", ("name", "storm")),
+    ("ppo-sudden-death", "a trained network", ("name", "sudden-death")),
+    ("ppo-sudden-death+search:200", "the network looks ahead", ("name", "sudden-death")),
 )
 
 
@@ -66,13 +68,13 @@ class Opponents:
         first, second = names
         return self.check(first), self.check(second)
 
-    def offered(self) -> list[dict[str, str | None]]:
-        """Agents to choose from: name, a word on it, and the mode it is for (None: both)."""
-        installed = set(agent_names())
-        return [{"name": name, "about": about, "mode": mode} for name, about, mode in _OFFERED
-                if name.partition(":")[0] in installed] + [
-                {"name": name, "about": "from the command line", "mode": None}
-                for name in self._extra]
+    def offered(self) -> list[dict[str, Any]]:
+        """Agents to choose from: name, a word on it, the rules it is only for as [key, value]."""
+        installed, listed = set(agent_names()), {name for name, _, _ in _OFFERED}
+        return [{"name": name, "about": about, "only": only} for name, about, only in _OFFERED
+                if re.split("[:+]", name)[0] in installed] + [
+                {"name": name, "about": "from the command line", "only": None}
+                for name in self._extra if name not in listed]
 
 
 def agent_for(name: str, rules: Ruleset) -> Agent:
@@ -80,7 +82,7 @@ def agent_for(name: str, rules: Ruleset) -> Agent:
 
     Agents that search into a table of their own are made anew, the others are kept.
     """
-    if name.startswith("exact") or "ms" in name or "nodes" in name:
+    if name.startswith("exact") or "ms" in name or "nodes" in name or "search" in name:
         return make_agent(name, Game(rules))
     return _kept_agent(name, rules)
 

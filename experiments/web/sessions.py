@@ -17,8 +17,9 @@ from agents.analysis import MoveValues, analyse_moves
 from castle_env import CastleError, Game, Position
 from castle_env.game_file import SavedGame, SavedMove
 from castle_env.position import stack
+from experiments.live_game import HUMAN
 from experiments.web.jobs import Job, Jobs, JobStoppedError
-from experiments.web.opponents import HUMAN, agent_for
+from experiments.web.opponents import agent_for
 from experiments.web.wire import Json, position_json, rules_json, values_json
 
 MOST_GAMES: Final = 500
@@ -62,7 +63,6 @@ class Session:
     players: tuple[str, str]
     seed: int
     states: list[Position]
-    version: int = 0
     thinking: Job[int] | None = None
     analysis: Analysis | None = None
     values: OrderedDict[Position, Known] = field(default_factory=OrderedDict)
@@ -82,11 +82,9 @@ class Session:
         over = self.game.is_terminal(self.states[-1])
         return {
             "id": self.id,
-            "version": self.version,
             "rules": rules_json(self.game),
             "players": self.players,
             "names": self.saved.players,
-            "seed": self.seed,
             "comment": self.saved.comment,
             "moves": [self._line_json(at) for at in range(self.length)],
             "waits_for": None if over else "human" if self.player_to_move == HUMAN else "agent",
@@ -153,7 +151,6 @@ class Session:
         self.stop_thinking()
         self.players = players
         self.saved = replace(self.saved, players=players)
-        self.version += 1
 
     def _cut(self, at: int) -> None:
         self.stop_thinking()
@@ -162,7 +159,6 @@ class Session:
 
     def _set_moves(self, moves: tuple[SavedMove, ...]) -> None:
         self.saved = replace(self.saved, moves=moves)
-        self.version += 1
 
     # Thinking
 

@@ -13,7 +13,7 @@ async function request(path, options = {}) {
 }
 
 function failure(response, text) {
-  let message = text;
+  let message = response.status === 413 ? "That is too large: the server takes 1 MB at most." : text;
   try {
     message = JSON.parse(text).error ?? text;
   } catch { /* The message is plain text. */ }
@@ -30,13 +30,18 @@ export const post = async (path, body = {}) => JSON.parse(await request(path, {
   body: JSON.stringify(body),
 }));
 
-// Ask again and again until `isDone(answer)` or until `goesOn()` says that nobody wants it.
+// Ask again and again until `isDone(answer)` or until `goesOn()` says that nobody wants it; then
+// what comes, an error too, is nobody's concern.
 export async function poll(ask, isDone, goesOn, onAnswer = () => {}) {
   while (goesOn()) {
-    const answer = await ask();
-    if (!goesOn()) return null;
-    onAnswer(answer);
-    if (isDone(answer)) return answer;
+    try {
+      const answer = await ask();
+      if (!goesOn()) return null;
+      onAnswer(answer);
+      if (isDone(answer)) return answer;
+    } catch (error) {
+      if (goesOn()) throw error;
+    }
   }
   return null;
 }

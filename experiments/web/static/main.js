@@ -54,9 +54,17 @@ function edit(isOn) {
   }
 }
 
+async function read(file) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    throw new Error(`${file.name} cannot be read as UTF-8 text.`);
+  }
+}
+
 async function load(file) {
   try {
-    const text = await file.text();
+    const text = await read(file);
     const open = async (number) => {
       const game = await post("/games/load", { text, name: file.name.slice(0, 200), number });
       edit(false);
@@ -97,6 +105,21 @@ function keyboard(event) {
   if (action) byId(action).click();
 }
 
+// Open the game that the address names, after Back or when somebody wrote it there.
+async function follow() {
+  const id = location.hash.slice(1);
+  if (!id || id === play.game?.id) return;
+  try {
+    const game = await get(`/games/${encodeURIComponent(id)}`);
+    if (location.hash.slice(1) !== id) return;
+    edit(false);
+    play.open(game);
+  } catch (error) {
+    toast(error.message);
+    history.replaceState(null, "", `#${play.game.id}`);
+  }
+}
+
 async function start() {
   options = await get("/options");
   const id = location.hash.slice(1);
@@ -104,6 +127,7 @@ async function start() {
     if (id) return play.open(await get(`/games/${encodeURIComponent(id)}`));
   } catch (error) {
     toast(error.message);
+    history.replaceState(null, "", location.pathname);
   }
   return begin({ ruleset: options.first.rules.keys, players: options.first.players });
 }
@@ -133,10 +157,7 @@ on("analyse", "change", () => {
   if (!byId("analyse").checked) post(`${play.url}/analysis/stop`).catch((error) => toast(error.message));
 });
 document.addEventListener("keydown", keyboard);
-addEventListener("hashchange", async () => {
-  const id = location.hash.slice(1);
-  if (id && id !== play.game?.id) play.open(await get(`/games/${encodeURIComponent(id)}`).catch((error) => { toast(error.message); return play.game; }));
-});
+addEventListener("hashchange", follow);
 document.addEventListener("dragover", (event) => event.preventDefault());
 document.addEventListener("drop", (event) => {
   event.preventDefault();

@@ -18,19 +18,21 @@ const byId = (id) => document.getElementById(id);
 
 export const playerName = (name) => (name === "human" ? "Person" : name);
 
-export function showHead(game) {
-  byId("mode").textContent = game.rules.mode;
-  byId("ruleset").textContent = `rules: ${game.rules.name}`;
-  document.title = game.rules.mode;
+// What the game is; of one from a file also who played it, and the file's comment.
+export function showHead({ rules, names, players, comment }) {
+  const played = names.some((name, player) => name !== players[player]) && names.map(playerName).join(" – ");
+  byId("mode").textContent = rules.mode;
+  byId("ruleset").textContent = [`rules: ${rules.name}`, played, comment].filter(Boolean).join(" · ");
+  document.title = rules.mode;
 }
 
-export function showTurn(position, rules, thinking) {
+export function showTurn(position, rules, thinking, comment = "") {
   const over = position.outcome;
   byId("turn").replaceChildren(
     ...(over && over.winner < 0 ? [] : [icon(over ? over.winner : position.player)]),
     thinking ? `${position.status.replace(" to move", "")} thinks …` : position.status);
-  byId("lastmove").textContent = over ? REASONS[over.reason]
-    : position.last?.words ?? `Ply ${position.ply} of ${rules.max_plies}`;
+  const last = over ? REASONS[over.reason] : position.last?.words ?? `Ply ${position.ply} of ${rules.max_plies}`;
+  byId("lastmove").textContent = [last, comment].filter(Boolean).join(" · ");
   byId("track").style.width = `${Math.min(100, 100 * position.ply / rules.max_plies)}%`;
   byId("track").title = `Ply ${position.ply} of ${rules.max_plies}`;
 }

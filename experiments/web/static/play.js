@@ -30,11 +30,17 @@ export class Play {
   // Show a game from the server as it stands, and let it go on.
   open(game) {
     this.paused = false;
-    history.replaceState(null, "", `#${game.id}`);
+    this.#address(game.id);
     showHead(game);
     this.#take(game);
     announce(game.position.status);
     this.goOn();
+  }
+
+  // The game is in the address, so that the browser's Back leads to the one before it.
+  #address(id) {
+    const { hash } = location;
+    if (hash !== `#${id}`) history[hash ? "pushState" : "replaceState"](null, "", `#${id}`);
   }
 
   #take(game) {
@@ -91,10 +97,14 @@ export class Play {
 
   #setThinking(thinking) {
     this.thinking = thinking;
-    showTurn(this.position, this.game.rules.keys, thinking);
+    this.#showTurn();
     clearTimeout(this.patience);
     byId("stop").hidden = true;
     if (thinking && !this.isWatched) this.patience = setTimeout(() => { byId("stop").hidden = !this.thinking; }, 600);
+  }
+
+  #showTurn() {
+    showTurn(this.position, this.game.rules.keys, this.thinking, this.game.moves[this.at - 1]?.comment);
   }
 
   async #refresh() {
@@ -170,7 +180,7 @@ export class Play {
     const { game, at, position } = this;
     const isPersons = game.players[position.player] === "human" && !position.outcome;
     this.board.show(position, isPersons);
-    showTurn(position, game.rules.keys, this.thinking);
+    this.#showTurn();
     showPlayers(position, game.players, game.rules.keys.factions_per_player, this.onSeat);
     showPoints(position);
     showMoves(game, at, (place) => this.go(place));

@@ -5,9 +5,12 @@ import { element, playerName } from "./panel.js";
 const byId = (id) => document.getElementById(id);
 const OTHER = "…";
 
-// Choices of agents for a mode ("storm" or "sudden_death") as options of a <select>.
-function seatField(player, agents, mode, chosen) {
-  const names = agents.filter((agent) => !agent.mode || agent.mode === mode);
+// Whether an agent is for a ruleset with these keys.
+const plays = ({ only }, keys) => !only || keys[only[0]] === only[1];
+
+// Choices of agents for a ruleset as options of a <select>.
+function seatField(player, agents, keys, chosen) {
+  const names = agents.filter((agent) => plays(agent, keys));
   const select = element("select", { id: `seat${player}` }, [
     element("option", { value: "human", textContent: "Person" }),
     ...names.map(({ name, about }) => element("option", { value: name, textContent: `${name} – ${about}` })),
@@ -38,8 +41,8 @@ export function askForGame({ options, rules, players, onlySeats, start }) {
   select.replaceChildren(...[...choices.keys()].map((name) => element("option", { value: name, textContent: name })));
   select.value = rules.name;
   const fill = (seats) => byId("seats").replaceChildren(...[0, 1].map(
-    (player) => seatField(player, options.agents, choices.get(select.value).mode, seats[player])));
-  select.onchange = () => fill([0, 1].map((player) => fitting(chosenSeat(player), options.agents, choices.get(select.value).mode)));
+    (player) => seatField(player, options.agents, choices.get(select.value), seats[player])));
+  select.onchange = () => fill([0, 1].map((player) => fitting(chosenSeat(player), options.agents, choices.get(select.value))));
   fill(players);
   byId("dialog-title").textContent = onlySeats ? "Who plays on" : "New game";
   byId("start").textContent = onlySeats ? "Play on" : "Start";
@@ -49,8 +52,11 @@ export function askForGame({ options, rules, players, onlySeats, start }) {
   byId("dialog").showModal();
 }
 
-const fitting = (name, agents, mode) => (agents.some((agent) => agent.name === name && agent.mode && agent.mode !== mode)
-  ? "alphabeta:4" : name);
+// The name of an agent for a ruleset: this one, or a network, if there is one, where it is not.
+function fitting(name, agents, keys) {
+  if (agents.every((agent) => agent.name !== name || plays(agent, keys))) return name;
+  return agents.find((agent) => agent.name.startsWith("ppo-") && plays(agent, keys))?.name ?? "alphabeta:4";
+}
 
 async function submit(event, keys, start) {
   if (event.submitter?.value === "cancel") return;
