@@ -50,9 +50,9 @@ class TrainConfig:
     layer: Layer = "lines"
     """What the network's layers over the board do: map whole rows and columns, attend along them,
     look at 3x3 squares, or map the whole board."""
-    channels: tuple[int, ...] = (24,)
+    channels: tuple[int, ...] = (16,)
     """Channels of each of these layers."""
-    features: int = 192
+    features: int = 128
     """Width of the dense layer behind them, shared by policy and value."""
     baselines: tuple[str, ...] = ("random", "greedy")
     """Agents that are in the opponent pool from start to end."""
@@ -141,7 +141,7 @@ PRESETS: Final[Mapping[Preset, TrainConfig]] = MappingProxyType({
     "quick": TrainConfig(steps=500_000, evaluate_every=62_500, report_games=400),
     "standard": TrainConfig(),
     "strong": TrainConfig(
-        steps=5_000_000, lookahead=3, n_epochs=4, baselines=STRONG_BASELINES, pool_size=8,
-        snapshot_every=200_000, evaluate_every=500_000, checkpoint_every=500_000,
-        report_games=3000),
+        steps=5_000_000, lookahead=3, channels=(24,), features=192, n_epochs=4,
+        baselines=STRONG_BASELINES, pool_size=8, snapshot_every=200_000, evaluate_every=500_000,
+        checkpoint_every=500_000, report_games=3000),
 })

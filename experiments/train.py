@@ -21,7 +21,7 @@ class Train(GameOptions):
 
     preset: Preset = "standard"
     """What the options of training are where they are not given: quick (about 1 minute for one
-    mode on two cores), standard (about 5) or strong (about 25; the shipped agents come from it).
+    mode on two cores), standard (about 4) or strong (about 25; the shipped agents come from it).
     """
     config: tyro.conf.OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
     """How to train."""
