@@ -179,5 +179,5 @@ def _map_on_ray(
 
 
 def _deaths(count: int) -> BackendError:
-    return BackendError(f"{count} tasks are not done: their worker processes have died "
-                        f"{RETRIES + 1} times in a row; all others are done")
+    return BackendError(f"tasks not done: {count}, whose worker processes have died {RETRIES + 1} "
+                        "times in a row; all others are done")

@@ -118,6 +118,6 @@ def costs_of(
                 row = found.get((ruleset.digest, restriction, seat))
                 if row is not None:
                     value = row["result"]["value"]
-                    lost = (ruleset.value - value) * (1 - 2 * seat)
+                    lost = (ruleset.value - value) * (1 - 2 * seat) + 0.0  # no -0.0
                     costs.append(Cost(ruleset.labels, row["key"], restriction, seat, value, lost))
     return costs
