@@ -20,13 +20,15 @@ STUDY: Final = "study.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class Balance(RunOptions, BackendOptions):
-    """Solve every ruleset of a study and report how balanced they are. Ctrl-C loses no cell that
-    was finished; --resume goes on.
+    """Solve or play every ruleset of a study and report how balanced they are.
+
+    Ctrl-C loses no cell that was finished; --resume goes on.
     """
 
     study: tyro.conf.Positional[str | None] = None
     """Name of a study that comes with the package (storm-small, storm-full, storm-restricted,
-    storm-restricted-full), or a TOML file; with --resume, that of the folder when left out."""
+    storm-restricted-full, played-storm, played-storm-exact, played-sudden-death,
+    sudden-death-readings), or a TOML file; with --resume, that of the folder when left out."""
     resume: Path | None = None
     """Folder of a study to go on with; its finished cells are not computed again."""
 
@@ -60,12 +62,13 @@ def _work(options: Balance, study: Study, folder: Path) -> None:
     path = balance_report.write(folder, study, rows, command_line())
     print(balance_report.answer(study, rows))
     print(f"report: {path}")
-    _tell_failures(rows, folder)
+    _tell_failures(rows, path)
 
 
-def _tell_failures(rows: dict[str, Row], folder: Path) -> None:
+def _tell_failures(rows: dict[str, Row], path: Path) -> None:
     failed = [row for row in rows.values() if "error" in row]
     if failed:
-        texts = "".join(f"\n  {row['ruleset']} ({row['kind']}): {row['error']}" for row in failed)
-        raise StudyError(f"{len(failed)} of {len(rows)} cells failed; castle balance --resume "
-                         f"{folder} tries them again:{texts}")
+        first = failed[0]
+        raise StudyError(f"{len(failed)} of {len(rows)} cells failed, all of them told in "
+                         f"{str(path)!r}; castle balance --resume {path.parent} tries them again; "
+                         f"the first: {first['ruleset']} ({first['kind']}): {first['error']}")

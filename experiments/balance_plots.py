@@ -15,6 +15,7 @@ from matplotlib.ticker import PercentFormatter
 from castle_env.board import DIRECTIONS, SIZE
 from experiments import plots
 from experiments.fairness import Cost, Fairness
+from experiments.played import PlayedCost
 from experiments.study import Axis
 from experiments.tables import SEAT_NAMES
 
@@ -106,12 +107,17 @@ def balance_and_decision(
     axes.scatter([ruleset.first_score for ruleset in rulesets],
                  [ruleset.decided for ruleset in rulesets], s=34, color=plots.BLUE, alpha=0.35,
                  linewidths=0, clip_on=False, zorder=3)
+    places: dict[tuple[float, float], list[int]] = {}
     for place, ruleset in enumerate(best, start=1):
-        axes.plot([ruleset.first_score], [ruleset.decided], marker="o", markersize=9, zorder=4,
-                  color=plots.ORANGE, markeredgecolor=plots.BLACK, clip_on=False, linestyle="none",
-                  label=f"{place}: {ruleset.name}")
-        axes.annotate(str(place), (ruleset.first_score, ruleset.decided), xytext=(0, 8),
-                      textcoords="offset points", ha="center", fontsize=8)
+        places.setdefault((ruleset.first_score, ruleset.decided), []).append(place)
+    for point, numbers in places.items():
+        axes.plot(*point, marker="o", markersize=9, zorder=4, color=plots.ORANGE,
+                  markeredgecolor=plots.BLACK, clip_on=False, linestyle="none")
+        axes.annotate(", ".join(map(str, numbers)), point, xytext=(8, 5), fontsize=8,
+                      textcoords="offset points")
+    axes.text(0.98, 0.96, "\n".join(f"{place}: {ruleset.name}" for place, ruleset
+                                    in enumerate(best, start=1)),
+              transform=axes.transAxes, ha="right", va="top", fontsize=8, color=plots.BLACK)
     axes.axvline(0.5, color=plots.GREY, linewidth=1, zorder=0.9)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.06)
@@ -120,7 +126,6 @@ def balance_and_decision(
         axis.set_major_formatter(PercentFormatter(1))
         axis.set_label_text(label)
     axes.grid(visible=True, axis="both", color="#E4E4E4", linewidth=0.8)
-    plots.legend(figure, axes)
     plots.save(figure, path)
 
 
@@ -135,14 +140,14 @@ def first_moves_map(
     columns = min(_BOARDS_PER_ROW, len(boards))
     rows = -(-len(boards) // columns)
     figure = plots.bare_figure(max(6.0, 2.9 * columns), 1.0 + 2.9 * rows)
-    panels = figure.subplots(rows, columns, squeeze=False).flat
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     norm = _norm(np.array([margin for _, moves in boards.values() for margin in moves.values()],
                           dtype=np.float64))
     for panel, (name, (ranks, moves)) in zip(panels, boards.items(), strict=False):
         _board(panel, ranks)
         _moves(panel, moves, norm)
         panel.set_title(name, fontsize=8, color=plots.BLACK)
-    for panel in panels:
+    for panel in panels[len(boards):]:
         panel.set_axis_off()
     plots.headline(figure, f"First player's margin after each first move, {subject} "
                            "(blue: wins, red: loses)")
@@ -180,14 +185,16 @@ def _door(move: str) -> tuple[int, int]:
     return (-1, SIZE)[side - 2], SIZE - int(lane)
 
 
-def restriction_costs(costs: Sequence[Cost], path: Path, subject: str) -> None:
+def restriction_costs(
+    costs: Sequence[Cost | PlayedCost], path: Path, subject: str, opponent: str = "perfect play"
+) -> None:
     """What each restriction costs, from either seat: a point for each ruleset.
 
     Raises `RunError` where the file cannot be written.
     """
     names = list(dict.fromkeys(cost.restriction for cost in costs))
     figure, axes = plots.new_figure(
-        f"What restricted play costs against perfect play, {subject}",
+        f"What restricted play costs against {opponent}, {subject}",
         "a point: a ruleset; diamond: their mean; VP of margin that the restricted player loses",
         7.5, 2.0 + 0.6 * len(names))
     for seat, colour in ((0, plots.BLUE), (1, plots.RED)):

@@ -11,7 +11,7 @@ import numpy as np
 from markdown import markdown
 
 from agents.runs import environment_info, write_json_atomic, write_text_atomic
-from experiments import balance_plots, report
+from experiments import balance_plots, played, played_report, report
 from experiments.cells import Row
 from experiments.fairness import (
     DECISIVE,
@@ -37,7 +37,8 @@ at random, "by opponent" the margin if the second player chooses it. "First scor
 are about openings of {plies} drawn at random, with best play after them: the first player's points,
 a draw being half a win, and the share of openings that is not drawn. A ruleset counts as decisive
 from {decisive:.0%} decided on.
-
+"""
+_TRACING: Final = """\
 Every number comes from the row of `cells.jsonl` whose key is in the column "cell"; the row has the
 command that computed it, and its seed where anything is random. Exact values have none. What the
 names of values stand for is in `study.toml`.
@@ -64,16 +65,18 @@ def write(folder: Path, study: Study, rows: Mapping[str, Row], command: str) -> 
         "study": study.name, "description": study.description, "command": command,
         "environment": environment_info(), "answer": answer(study, rows),
         "axes": [axis.key for axis in study.axes], "rulesets": rulesets,
-        "costs": [vars(cost) for cost in costs],
+        "costs": [vars(cost) for cost in costs], "played": played_report.results(study, rows),
         "failed": [row for row in rows.values() if "error" in row],
     })
     parts = [
         f"# {study.description}\n", answer(study, rows) + "\n",
         f"Study `{study.name}`, {len(rows)} cells; command `{command}`.\n",
         report.circumstances(), *_pictures(folder, study, rulesets, costs),
-        "## How to read the tables\n",
-        _READING.format(plies=_plies(study), decisive=DECISIVE),
-        *_tables(study, rulesets, costs), *_failures(rows),
+        *played_report.pictures(folder, study, rows),
+        *_tables(study, rulesets, costs), *played_report.tables(study, rows),
+        "## How to read this\n",
+        *([_READING.format(plies=_plies(study), decisive=DECISIVE)] if rulesets else []), _TRACING,
+        *_failures(rows),
     ]
     path = report.write_report(folder, parts)
     write_text_atomic(folder / "report.html", to_html("\n".join(parts), folder, study.description))
@@ -99,12 +102,17 @@ def _plies(study: Study) -> str:
 
 
 def answer(study: Study, rows: Mapping[str, Row]) -> str:
-    """What came out, in three sentences; fewer where less is known."""
+    """What came out, in three sentences; fewer where there is less to tell."""
     rulesets = fairness_of(study, rows)
+    as_played = played.answer(study, rows)
     if not rulesets:
-        return "No ruleset of the study could be solved."
+        return " ".join(as_played) or "Nothing of the study could be computed."
+    if as_played:
+        return " ".join([_values_sentence(rulesets), *as_played[:2]])
     costs = costs_of(study, rows, rulesets)
     last = _costs_sentence(costs) if costs else _balance_sentence(study, rulesets)
+    if len(rulesets) == 1:
+        return f"Best play by both leads to {rulesets[0].value:+d} VP for the first player. {last}"
     return " ".join([_values_sentence(rulesets), _draws_sentence(study, rulesets), last])
 
 
@@ -169,8 +177,8 @@ def _pictures(
     boards = _boards(study, rulesets)
     if boards:
         balance_plots.first_moves_map(boards, folder / "first-moves.png", study.name)
-        shown.append("## Where does the first move matter?\n\nThe rulesets whose first moves "
-                     "differ most.\n\n![First moves on the board](first-moves.png)\n")
+        shown.append("## Where does the first move matter?\n\nOf each layout the ruleset whose "
+                     "first moves differ most.\n\n![First moves on the board](first-moves.png)\n")
     if costs:
         balance_plots.restriction_costs(costs, folder / "restrictions.png", study.name)
         shown.append("## What are the parts of the game worth?\n\n"
@@ -181,11 +189,14 @@ def _pictures(
 def _boards(
     study: Study, rulesets: Sequence[Fairness]
 ) -> dict[str, tuple[Sequence[str], Mapping[str, int]]]:
-    """Boards for the picture of first moves: those first on which they differ most."""
+    """Boards for the picture of first moves: for each layout the ruleset where they differ most."""
     ranked = sorted(rulesets, key=lambda ruleset: min(ruleset.first_moves.values())
                     - max(ruleset.first_moves.values()))
-    return {ruleset.name or study.name: (study.rulesets[ruleset.labels].strongholds,
-                                         ruleset.first_moves) for ruleset in ranked[:_BOARDS]}
+    by_layout: dict[tuple[str, ...], Fairness] = {}
+    for ruleset in ranked:
+        by_layout.setdefault(study.rulesets[ruleset.labels].strongholds, ruleset)
+    return {ruleset.name or study.name: (ranks, ruleset.first_moves)
+            for ranks, ruleset in list(by_layout.items())[:_BOARDS]}
 
 
 def _tables(study: Study, rulesets: Sequence[Fairness], costs: Sequence[Cost]) -> list[str]:
@@ -196,7 +207,9 @@ def _tables(study: Study, rulesets: Sequence[Fairness], costs: Sequence[Cost]) -
                   to_markdown(_fairness_table(study, best))]
     if costs:
         parts += ["## Restricted play\n", to_markdown(_costs_table(study, costs))]
-    return [*parts, "## All rulesets\n", to_markdown(_fairness_table(study, rulesets))]
+    if rulesets:
+        parts += ["## All rulesets\n", to_markdown(_fairness_table(study, rulesets))]
+    return parts
 
 
 def _fairness_table(study: Study, rulesets: Sequence[Fairness]) -> Table:

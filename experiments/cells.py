@@ -24,6 +24,8 @@ Compute: TypeAlias = Callable[[Game, Mapping[str, Any], int | None], dict[str, A
 KINDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "value": ("experiments.exact_cells", "value_cell"),
     "restricted": ("experiments.exact_cells", "restricted_cell"),
+    "match": ("experiments.played_cells", "match_cell"),
+    "restricted-match": ("experiments.played_cells", "restricted_match_cell"),
     "training": ("experiments.training_cells", "training_cell"),
 })
 

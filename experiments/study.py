@@ -13,6 +13,12 @@
     key = "victory_points.captured"     # a key of a table
     values = {none = 0, one = 1}        # values with names, which reports show
 
+    [played]                            # agents play; see `Played`
+    agents = ["alphabeta:4", "mcts:200"]
+    games = 200
+
+With `exact = false` nothing is solved, as in Sudden Death, which is too large for that.
+
 What is computed for a ruleset is a cell. Its key is made of the ruleset's digest and of all that is
 computed, so that a cell is the same in every study that asks for it.
 """
@@ -25,9 +31,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import product
+from itertools import combinations_with_replacement, pairwise, product
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from agents.restricted_solver import RESTRICTIONS
@@ -37,7 +44,17 @@ from castle_env.ruleset import MODES, STORM
 
 MOST_RULESETS: Final = 10_000
 MOST_OPENING_PLIES: Final = 4
-_KEYS: Final = ("description", "base", "opening_plies", "restrictions", "vary")
+_KEYS: Final = ("description", "base", "exact", "opening_plies", "restrictions", "played", "vary")
+
+_PLAYED: Final[Mapping[str, tuple[type, str]]] = MappingProxyType({
+    "agents": (list, "a list of agents' names"),
+    "skill": (list, "a list of agents' names, weakest first"),
+    "restrictions": (list, f"a list of {', '.join(RESTRICTIONS)}"),
+    "depth": (int, "an integer from 1 on"),
+    "games": (int, "an even number from 2 on"),
+    "opening_plies": (int, "an integer from 0 on"),
+    "seed": (int, "an integer from 0 on"),
+})
 
 
 class StudyError(CastleError):
@@ -73,27 +90,70 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """What is played under every ruleset of a study.
+
+    agents: each plays itself and all others. skill: a search with a growing budget; each plays the
+    one before it. restrictions: of `alphabeta:depth`, which plays itself without them. games: of
+    each match, half from each seat, after `opening_plies` random plies from `seed`.
+    """
+
+    agents: tuple[str, ...] = ()
+    skill: tuple[str, ...] = ()
+    restrictions: tuple[str, ...] = ()
+    depth: int = 4
+    games: int = 200
+    opening_plies: int = 4
+    seed: int = 0
+
+    @property
+    def free(self) -> str:
+        """The agent that the restricted ones play, and that tells what they lose."""
+        return f"alphabeta:{self.depth}"
+
+    def cells(self, rules: Ruleset) -> list[Cell]:
+        """The matches under a ruleset, each once."""
+        match = {"games": self.games, "opening_plies": self.opening_plies}
+        pairs = [*combinations_with_replacement(self.agents, 2),
+                 *((more, less) for less, more in pairwise(self.skill))]
+        if self.restrictions:
+            pairs.append((self.free, self.free))
+        return [*(Cell("match", rules, {"agents": list(pair)} | match, self.seed)
+                  for pair in dict.fromkeys(pairs)),
+                *(Cell("restricted-match", rules, {"restriction": restriction, "depth": self.depth}
+                       | match, self.seed) for restriction in self.restrictions)]
+
+
 @dataclass(frozen=True)
 class Study:
     """A study file. rulesets: every combination, by the names of its values in the order of axes.
 
-    text: the file as it was read.
+    exact: whether rulesets are solved; played: what agents play. text: the file as it was read.
     """
 
     name: str
     description: str
     axes: tuple[Axis, ...]
     rulesets: Mapping[tuple[str, ...], Ruleset]
+    exact: bool
     opening_plies: int
     restrictions: tuple[str, ...]
+    played: Played | None
     text: str
 
     def cells(self) -> list[Cell]:
         """All that is to be computed, each thing once."""
         distinct = list({rules.digest: rules for rules in self.rulesets.values()}.values())
-        cells = [Cell("value", rules, {"opening_plies": self.opening_plies}) for rules in distinct]
-        cells += [Cell("restricted", rules, {"restriction": restriction, "seat": seat})
-                  for rules in distinct for restriction in self.restrictions for seat in (0, 1)]
+        cells: list[Cell] = []
+        if self.exact:
+            cells += [Cell("value", rules, {"opening_plies": self.opening_plies})
+                      for rules in distinct]
+            cells += [Cell("restricted", rules, {"restriction": restriction, "seat": seat})
+                      for rules in distinct for restriction in self.restrictions
+                      for seat in (0, 1)]
+        if self.played is not None:
+            cells += [cell for rules in distinct for cell in self.played.cells(rules)]
         return cells
 
 
@@ -137,8 +197,10 @@ def parse_study(text: str, name: str) -> Study:
         description=_checked(keys.get("description", name), str, "description", "a text", name),
         axes=axes,
         rulesets=_rulesets(base, axes, name),
+        exact=_exact(keys.get("exact", True), name),
         opening_plies=_opening_plies(keys.get("opening_plies", 1), name),
         restrictions=_restrictions(keys.get("restrictions", []), name),
+        played=_played(keys["played"], name) if "played" in keys else None,
         text=text,
     )
 
@@ -151,6 +213,27 @@ def _checked(value: Any, kind: type, key: str, allowed: str, name: str) -> Any:
 
 def _wrong(name: str, key: str, value: Any, allowed: str) -> StudyError:
     return StudyError(f"study {name!r}: key '{key}' is {value!r}; allowed: {allowed}")
+
+
+def _exact(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, "exact", value, "true or false")
+    return value
+
+
+def _played(value: Any, name: str) -> Played:
+    keys = dict(_checked(value, dict, "played", f"a table with {', '.join(_PLAYED)}", name))
+    for key, given in keys.items():
+        if key not in _PLAYED:
+            raise _wrong(name, f"played.{key}", given, f"only {', '.join(_PLAYED)}")
+        kind, allowed = _PLAYED[key]
+        _checked(given, kind, f"played.{key}", allowed, name)
+        if kind is list and not all(isinstance(text, str) for text in given):
+            raise _wrong(name, f"played.{key}", given, allowed)
+    keys |= {key: tuple(given) for key, given in keys.items() if _PLAYED[key][0] is list}
+    if "restrictions" in keys:
+        keys["restrictions"] = _restrictions(list(keys["restrictions"]), name)
+    return Played(**keys)
 
 
 def _opening_plies(value: Any, name: str) -> int:

@@ -1,0 +1,185 @@
+"""Played studies: read strictly, the same for one seed, told by rows that can be traced."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from castle_env import Game, load_ruleset
+from experiments import played
+from experiments.balance import Balance, run
+from experiments.cells import Row, compute, read_cells
+from experiments.played import Match, matches_of, played_costs
+from experiments.played_cells import komi_of, margin_cost, match_cell
+from experiments.study import Cell, Played, StudyError, load_study, parse_study
+
+SMALL = """\
+description = "How steps are played"
+base = "sudden-death"
+exact = false
+
+[[vary]]
+key = "steps_must_push"
+values = { free = false, must-push = true }
+
+[played]
+agents = ["greedy", "random"]
+skill = ["alphabeta:1", "alphabeta:2", "alphabeta:3"]
+restrictions = ["never-captures"]
+depth = 2
+games = 12
+seed = 5
+"""
+STORM = load_ruleset("storm")
+
+
+def test_cells_of_a_study() -> None:
+    study = parse_study(SMALL, "small")
+    cells = study.cells()
+    assert {cell.kind for cell in cells} == {"match", "restricted-match"}
+    first = [cell for cell in cells if cell.rules is study.rulesets["free",]]
+    assert [cell.params.get("agents") or cell.params["restriction"] for cell in first] == [
+        ["greedy", "greedy"], ["greedy", "random"], ["random", "random"],
+        ["alphabeta:2", "alphabeta:1"], ["alphabeta:3", "alphabeta:2"],
+        ["alphabeta:2", "alphabeta:2"], "never-captures"]
+    assert {cell.seed for cell in cells} == {5}
+    assert len({cell.key for cell in cells}) == len(cells) == 14
+
+
+def test_shipped_studies_are_played() -> None:
+    readings = load_study("sudden-death-readings")
+    assert len(readings.rulesets) == len({rules.digest for rules in readings.rulesets.values()})
+    assert {rules.entry_lanes for rules in readings.rulesets.values()} == {
+        "own_axis", "central", "home_edge", "all"}
+    for name in ("played-storm", "played-sudden-death"):
+        study = load_study(name)
+        assert study.played is not None
+        assert not study.exact
+        assert len(study.rulesets) == 1
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("exact = 1", "key 'exact' is 1; allowed: true or false"),
+    ("[played]\nagent = 'greedy'", "'played.agent' is 'greedy'; allowed: only agents, skill"),
+    ("[played]\nagents = 'greedy'", "'played.agents' is 'greedy'; allowed: a list"),
+    ("[played]\nskill = [1]", "'played.skill' is [1]"),
+    ("[played]\ngames = true", "'played.games' is True"),
+    ("[played]\nrestrictions = ['never-wins']", "never-captures"),
+    ("played = 3", "key 'played' is 3; allowed: a table"),
+])
+def test_refuses_studies(text: str, said: str) -> None:
+    with pytest.raises(StudyError, match=re.escape(said)):
+        parse_study(f"base = 'storm'\n{text}", "wrong")
+
+
+def test_a_cell_is_the_same_each_time() -> None:
+    params = {"agents": ["greedy", "greedy"], "games": 8, "opening_plies": 3}
+    one, other = (match_cell(Game(STORM), params, 1) for _ in range(2))
+    assert one == other != match_cell(Game(STORM), params, 2)
+    assert json.loads(json.dumps(one)) == one
+    first = one["rows"][0]
+    assert sum(one["margins"]["0"].values()) == first["distinct_games"]
+    assert one["leads"][0][:2] == [3, first["distinct_games"]]
+    mean = sum(int(margin) * count for margin, count in one["margins"]["0"].items())
+    assert mean / first["distinct_games"] == pytest.approx(first["margin"]["estimate"])
+
+
+def test_agents_that_cannot_play_fail_their_cell() -> None:
+    rules = load_ruleset("storm-towers")
+    row = compute(Cell("match", rules, {"agents": ["ppo-storm", "greedy"], "games": 2,
+                                        "opening_plies": 0}, 0))
+    assert "error" in row
+    assert "result" not in row
+
+
+# Komi and costs
+
+
+@pytest.mark.parametrize(("margins", "komi", "score"), [
+    ([-2, -2, -2, -2], 2, 0.5),
+    ([0, 0], 0, 0.5),
+    ([1, 3], -1.5, 0.5),
+    ([-4, -4, -4, 1], 4, 5 / 8),
+    ([5, -5], 0, 0.5),
+])
+def test_komi(margins: list[int], komi: float, score: float) -> None:
+    found = komi_of(margins, 0)
+    assert found["komi"]["estimate"] == komi
+    assert found["score"] == pytest.approx(score)
+    assert found["komi"]["low"] <= komi <= found["komi"]["high"]
+    best = min(abs(np.mean((np.sign(np.array(margins) + other / 2) + 1) / 2) - 0.5)
+               for other in range(-40, 41))
+    assert abs(score - 0.5) == pytest.approx(best)
+
+
+def test_cost_of_a_restriction() -> None:
+    restricted, free = {"-4": 30, "-2": 30}, {"1": 50}
+    lost = margin_cost(restricted, free, 0, 0)
+    assert lost.estimate == pytest.approx(4)
+    assert 3.5 < lost.low < 4 < lost.high < 4.5
+    assert margin_cost(restricted, free, 1, 0).estimate == pytest.approx(-4)
+
+
+# What a study says
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, Row]:
+    return {cell.key: compute(cell) for cell in parse_study(SMALL, "small").cells()}
+
+
+def test_costs_follow_from_the_cells(rows: dict[str, Row]) -> None:
+    study = parse_study(SMALL, "small")
+    costs = played_costs(study, rows)
+    assert [(cost.labels, cost.seat) for cost in costs] == [
+        ((name,), seat) for name in ("free", "must-push") for seat in (0, 1)]
+    for cost in costs:
+        free = next(match for match in matches_of(study, rows)
+                    if match.labels == cost.labels and match.agents == ("alphabeta:2",) * 2)
+        margin = rows[cost.cell]["result"]["rows"][cost.seat]["margin"]["estimate"]
+        mine = free.row(0)["margin"]["estimate"] * (-1 if cost.seat else 1)
+        assert cost.cost == pytest.approx(mine - margin)
+
+
+def test_answer_has_three_sentences(rows: dict[str, Row]) -> None:
+    sentences = played.answer(parse_study(SMALL, "small"), rows)
+    assert len(sentences) == 3
+    assert "the first player scores" in sentences[0]
+    assert "Of 2 readings" in sentences[1]
+    assert "alphabeta:3 against alphabeta:2" in sentences[2]
+    storm = Played(agents=("greedy",), games=4, restrictions=("never-captures",), depth=1)
+    single = parse_study("base = 'storm'\nexact = false\n[played]\nagents = ['greedy']\n"
+                         "restrictions = ['never-captures']\ndepth = 1\ngames = 4", "s")
+    assert single.played == storm
+    sentences = played.answer(single, {cell.key: compute(cell) for cell in single.cells()})
+    assert [sentence.split()[0] for sentence in sentences] == ["When", "The", "Restricted"]
+
+
+@pytest.mark.parametrize(("time_outs", "entries", "character"), [
+    (0.3, 0.9, "stall"), (0.2, 0.6, "race"), (0.0, 0.4, "siege")])
+def test_character(time_outs: float, entries: float, character: str) -> None:
+    quality = {"time-outs": {"estimate": time_outs}, "entries": {"estimate": entries}}
+    assert Match(("a",), "c", ("x", "x"), {"quality": quality}).character == character
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    run(Balance(study=str(tmp_path / "small.toml"), runs=tmp_path, name="p"))
+    folder = tmp_path / "p"
+    report, page = (folder / "report.md").read_text(), (folder / "report.html").read_text()
+    results = json.loads((folder / "results.json").read_text())
+    known = read_cells(folder / "cells.jsonl")[0]
+    assert results["answer"] in capsys.readouterr().out
+    assert report.split("\n\n")[1].strip() == results["answer"]
+    assert set(re.findall(r"`([0-9a-f]{16})`", report)) == set(known)
+    assert {match["cell"] for match in results["played"]["matches"]} < set(known)
+    assert all(row["command"] and row["seed"] == 5 for row in known.values())
+    pictures = re.findall(r"\]\((.*?)\)", report)
+    assert pictures == ["margins.png", "leads.png", "readings.png", "skill.png",
+                        "played-restrictions.png"]
+    assert page.count("data:image/png;base64,") == len(pictures)
+    before = (folder / "cells.jsonl").read_bytes()
+    run(Balance(resume=folder))
+    assert (folder / "cells.jsonl").read_bytes() == before
