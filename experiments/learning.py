@@ -60,7 +60,8 @@ def learn(
     positions = config.regret_positions if game.rules.mode == STORM else 0
     panel = Panel(game, config.evaluation_games, positions, config.seed)
     columns = (BarColumn(bar_width=10), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True, force_jupyter=False)
+    with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("training", total=config.steps, shown="")
 
         def show(progress: Progress) -> None:

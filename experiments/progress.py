@@ -12,6 +12,7 @@ def progress_bar(description: str, total: int) -> Iterator[Callable[[int], None]
     """Show a bar on standard error while the block works; it gets a function to move it on."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
                TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True, force_jupyter=False)
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(description, total=total)
         yield lambda done: progress.advance(task, done)
