@@ -156,9 +156,8 @@ def train(
 
     Returns the steps reached, fewer when the run was stopped, and the history of evaluations, each
     with its "steps". `checkpoint` is one of the same folder to go on from. `command` goes into
-    the cards of a new run. Ctrl-C ends the run
-    after the update that comes next, with a checkpoint; a second one at once, without. Writes
-    `checkpoints/`, from step 0 on, and `tensorboard/`.
+    the cards of a new run. Ctrl-C ends the run after the update that comes next, with a checkpoint;
+    a second one at once, without. Writes `checkpoints/`, from step 0 on, and `tensorboard/`.
     """
     trainer = Trainer(game, config)
     evaluations: list[Evaluation] = []

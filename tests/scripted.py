@@ -113,3 +113,16 @@ def random_game(game: Game, seed: int) -> list[int]:
 def named(game: Game, names: str) -> list[int]:
     """Actions from their names, separated by spaces."""
     return [game.parse_action(name) for name in names.split()]
+
+
+def positions_of(game: Game, count: int, seed: int, share: float) -> list[Position]:
+    """Positions from all over random games, none finished; `share` of those that are reached."""
+    rng = np.random.default_rng(seed)
+    positions: list[Position] = []
+    while len(positions) < count:
+        state = game.initial_state()
+        while not game.is_terminal(state):
+            if rng.random() < share:
+                positions.append(state)
+            state = game.apply(state, int(rng.choice(game.legal_actions(state))))
+    return positions[:count]

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from threading import Event, Thread, active_count
 
-import numpy as np
 import pytest
-from scripted import BLOCKED, game_of_source
+from scripted import BLOCKED, game_of_source, positions_of
 
 from agents.alphabeta import INFINITE, search, workspace
 from agents.analysis import AnalysisError, MoveValues, analyse_moves
@@ -19,19 +18,6 @@ STORM = Game(load_ruleset("storm"))
 DEATH = Game(load_ruleset("sudden-death"))
 LONG = 600.0
 RECORDS = json.loads((Path(__file__).parent / "data" / "exact_values.json").read_text("utf-8"))
-
-
-def positions_of(game: Game, count: int, seed: int) -> list[Position]:
-    """Positions from all over random games, none finished."""
-    rng = np.random.default_rng(seed)
-    positions: list[Position] = []
-    while len(positions) < count:
-        state = game.initial_state()
-        while not game.is_terminal(state):
-            if rng.random() < 0.3:
-                positions.append(state)
-            state = game.apply(state, int(rng.choice(game.legal_actions(state))))
-    return positions[:count]
 
 
 def plain_values(game: Game, state: Position, depth: int) -> dict[int, float]:
@@ -63,7 +49,7 @@ def test_storm_values_are_those_of_the_referee() -> None:
 def test_storm_values_are_those_of_the_solver_in_any_ruleset(rules: dict[str, object]) -> None:
     game = Game(Ruleset.from_dict({"mode": "storm", **rules}))
     solver = Solver(game, memory_bytes=1 << 20)
-    for state in positions_of(game, 12, 1):
+    for state in positions_of(game, 12, 1, 0.3):
         sign = 1 if state.ply % 2 == 0 else -1
         found = analyse_moves(game, state, seconds=LONG)
         assert found == MoveValues({action: sign * value for action, value
@@ -76,7 +62,7 @@ def test_storm_values_are_those_of_the_solver_in_any_ruleset(rules: dict[str, ob
 def test_sudden_death_is_exact_where_nobody_can_put_off_the_end(rules: dict[str, object]) -> None:
     game = Game(Ruleset.from_dict({"mode": "sudden_death", **rules}))
     solver = SuddenDeathSolver(game, memory_bytes=1 << 20)
-    for state in positions_of(game, 12, 2):
+    for state in positions_of(game, 12, 2, 0.3):
         sign = 1 if state.ply % 2 == 0 else -1
         found = analyse_moves(game, state, seconds=LONG)
         assert found == MoveValues({action: sign * value for action, value
@@ -91,7 +77,7 @@ def test_first_moves_of_storm_come_from_the_book_at_once() -> None:
 
 @pytest.mark.parametrize("game", [STORM, DEATH])
 def test_each_horizon_has_the_values_of_the_plain_search(game: Game) -> None:
-    state = positions_of(game, 1, 4)[0]
+    state = positions_of(game, 1, 4, 0.3)[0]
     while state.ply < 5:
         state = game.apply(state, game.legal_actions(state)[-1])
     seen: list[MoveValues] = []

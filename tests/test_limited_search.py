@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scripted import positions_of
 
 from agents.alphabeta import search_root, workspace
 from agents.horizon_search import search
@@ -13,19 +14,6 @@ from castle_env.position import stack
 
 GAMES = {mode: Game(load_ruleset(mode)) for mode in
          ("storm", "storm-towers", "sudden-death", "sudden-death-step")}
-
-
-def positions_of(game: Game, count: int, seed: int) -> list[Position]:
-    """Positions from all over random games, none finished."""
-    rng = np.random.default_rng(seed)
-    positions: list[Position] = []
-    while len(positions) < count:
-        state = game.initial_state()
-        while not game.is_terminal(state):
-            if rng.random() < 0.2:
-                positions.append(state)
-            state = game.apply(state, int(rng.choice(game.legal_actions(state))))
-    return positions[:count]
 
 
 def best_actions(game: Game, position: Position, depth: int) -> set[int]:
@@ -43,7 +31,7 @@ def best_actions(game: Game, position: Position, depth: int) -> set[int]:
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_best_moves_are_those_of_the_plain_search(mode: str, depth: int) -> None:
     game = GAMES[mode]
-    positions = positions_of(game, 25, depth)
+    positions = positions_of(game, 25, depth, 0.2)
     agent = make_agent(f"alphabeta:{depth}:nodes=9999999", game)
     chosen = [set[int]() for _ in positions]
     for seed in range(8):
@@ -59,7 +47,7 @@ def test_best_moves_are_those_of_the_plain_search(mode: str, depth: int) -> None
 @pytest.mark.parametrize("mode", GAMES)
 def test_nodes_alone_decide_whatever_else_is_in_the_batch(mode: str) -> None:
     game = GAMES[mode]
-    positions = positions_of(game, 6, 9)
+    positions = positions_of(game, 6, 9, 0.2)
     agent = make_agent("alphabeta:nodes=3000", game)
     first = agent.select_actions(stack(positions), np.random.default_rng(1))
     again = make_agent("alphabeta:nodes=3000", game).select_actions(
@@ -72,7 +60,7 @@ def test_nodes_alone_decide_whatever_else_is_in_the_batch(mode: str) -> None:
 @pytest.mark.parametrize("spec", ["alphabeta:1ms", "alphabeta:5:20ms", "alphabeta:64:nodes=1"])
 def test_a_move_comes_however_tight_the_limit(spec: str) -> None:
     game = GAMES["sudden-death"]
-    positions = positions_of(game, 5, 3)
+    positions = positions_of(game, 5, 3, 0.2)
     agent = make_agent(spec, game)
     assert agent.name == spec
     for position, action in zip(
