@@ -1,20 +1,18 @@
 """The decorators of every compiled function: how to compile and cache is decided here."""
 
+import ast
 import hashlib
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, Final, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import FunctionCache
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
-
-# What a full disk, a folder of somebody else's or a damaged file raises.
-_DISK_ERRORS: Final = (OSError, EOFError, UnpicklingError)
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -41,31 +39,43 @@ def _compiled(function: Kernel, forceinline: bool) -> Kernel:
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of a function, which minds other files too and does not mind the disk.
+    """Numba's cache of a function, stamped with all sources; no fault of the disk is an error.
 
-    Numba stamps what it keeps with the function's own file alone, but code of functions in other
-    files is compiled in with it: a change in any of them must make it stale as well.
+    Numba stamps what it keeps with the function's own file alone, but what other modules define,
+    functions and numbers, is compiled in with it: a change in any of them must make it stale too.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
-        self._cache_file._source_stamp = tuple(_digest(folder) for folder in sorted(folders))
+        _packages_with_kernels.add(_package(function.__module__))
+        sources: dict[str, str] = {}
+        _collect_sources(function.__module__, Path(function.__code__.co_filename), sources)
+        self._cache_file._source_stamp = tuple(sorted(sources.items()))
 
     def load_overload(self, sig: object, target_context: object) -> Any:
         """Compiled code for a signature, or None."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except _DISK_ERRORS as error:
+        except Exception as error:  # damaged bytes can make unpickling raise anything
             _warn(_reason(error))
             return None
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep compiled code for a signature."""
-        try:
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
-        except _DISK_ERRORS as error:
-            _warn(_reason(error))
+        """Keep compiled code for a signature; an index that cannot be read is begun anew."""
+        for attempt in (self._save, self._save_anew):
+            try:
+                attempt(sig, data)
+                return
+            except Exception as error:  # as in `load_overload`: the index is read first
+                reason = _reason(error)
+        _warn(reason)
+
+    def _save(self, sig: object, data: object) -> None:
+        super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+    def _save_anew(self, sig: object, data: object) -> None:
+        self._cache_file.flush()  # type: ignore[no-untyped-call]
+        self._save(sig, data)
 
 
 def _reason(error: Exception) -> str:
@@ -79,10 +89,48 @@ def _warn(reason: str) -> None:
     warnings.warn(f"compiled code is not kept between runs: {reason}", stacklevel=3)
 
 
+# Top-level packages whose modules are followed from import to import.
+_packages_with_kernels: Final[set[str]] = set()
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _collect_sources(module: str, file: Path, sources: dict[str, str]) -> None:
+    """Add the digests of a module's file and of all that it imports, by module name.
+
+    Modules of packages with kernels are followed further; of others, numbers may come from the
+    imported module alone. The standard library is left out.
+    """
+    sources[module] = _digest(file)
+    if _package(module) not in _packages_with_kernels:
+        return
+    for name in _imported_names(file, module):
+        found = sys.modules.get(name)
+        path = getattr(found, "__file__", None)
+        if name not in sources and path and _package(name) not in sys.stdlib_module_names:
+            _collect_sources(name, Path(path), sources)
+
+
 @cache
-def _digest(folder: Path) -> str:
-    """SHA-256 of all Python files of a package."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def _imported_names(file: Path, module: str) -> tuple[str, ...]:
+    """Modules that a file imports at its top level, and names in them that may be modules too."""
+    if file.suffix != ".py":
+        return ()
+    names = []
+    for node in ast.parse(file.read_bytes()).body:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            inside = f"{module}.__init__" if file.name == "__init__.py" else module
+            parents = inside.split(".")[:-node.level] if node.level else []
+            source = ".".join([*parents, *filter(None, [node.module])])
+            names += [source, *(f"{source}.{alias.name}" for alias in node.names)]
+    return tuple(names)
+
+
+@cache
+def _digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -11,21 +11,21 @@ from castle_env.errors import CastleError
 # Sub-command, and the module with its options and its `run`. A module is imported only when its
 # sub-command is called, except for the page of help.
 COMMANDS: Final = {
-    "rulesets": ("experiments.rulesets", "Rulesets"),
-    "perft": ("experiments.perft", "Perft"),
-    "solve": ("experiments.solve", "Solve"),
-    "analyse": ("experiments.analyse", "Analyse"),
-    "train": ("experiments.train", "Train"),
-    "ablate": ("experiments.ablation", "Ablate"),
-    "export": ("experiments.export", "Export"),
-    "evaluate": ("experiments.evaluate", "Evaluate"),
-    "tournament": ("experiments.tournament", "Tournament"),
-    "regret": ("experiments.regret", "Regret"),
-    "play": ("experiments.play", "Play"),
-    "replay": ("experiments.replay", "Replay"),
-    "balance": ("experiments.balance", "Balance"),
-    "demo": ("experiments.demo", "Demo"),
-    "bench": ("experiments.bench", "Bench"),
+    "rulesets": ("experiments.commands.rulesets", "Rulesets"),
+    "perft": ("experiments.commands.perft", "Perft"),
+    "solve": ("experiments.commands.solve", "Solve"),
+    "analyse": ("experiments.commands.analyse", "Analyse"),
+    "train": ("experiments.commands.train", "Train"),
+    "ablate": ("experiments.commands.ablate", "Ablate"),
+    "export": ("experiments.commands.export", "Export"),
+    "evaluate": ("experiments.commands.evaluate", "Evaluate"),
+    "tournament": ("experiments.commands.tournament", "Tournament"),
+    "regret": ("experiments.commands.regret", "Regret"),
+    "play": ("experiments.commands.play", "Play"),
+    "replay": ("experiments.commands.replay", "Replay"),
+    "balance": ("experiments.commands.balance", "Balance"),
+    "demo": ("experiments.commands.demo", "Demo"),
+    "bench": ("experiments.commands.bench", "Bench"),
 }
 
 

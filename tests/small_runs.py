@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from stable_baselines3.common.logger import Logger
 
-from agents.checkpoint import Checkpoint, load_checkpoint
-from agents.train_config import TrainConfig
-from agents.trainer import Trainer
-from agents.training import Evaluation, Progress, train
+from agents.networks.checkpoint import Checkpoint, load_checkpoint
+from agents.training.config import TrainConfig
+from agents.training.run import Evaluation, Progress, train
+from agents.training.trainer import Trainer
 from castle_env import Game
 
 # Decisions in one rollout, whatever the number of games.

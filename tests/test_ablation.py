@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 
 from castle_env.errors import CastleError
-from experiments.ablation import BASE, Ablate, ablation_table, mean_interval, parse_ablation, run
-from experiments.cells import read_cells
-from experiments.study import StudyError
+from experiments.commands.ablate import (
+    BASE,
+    Ablate,
+    ablation_table,
+    mean_interval,
+    parse_ablation,
+    run,
+)
+from experiments.studies.cells import read_cells
+from experiments.studies.study import StudyError
 
 TINY = """
 description = "Tiny"

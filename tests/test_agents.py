@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import chisquare
 
 from agents import make_agent
-from agents.alphabeta import INFINITE, search, search_root, workspace
-from agents.mcts import Tree, grow, most_visited, new_tree, playout_value
-from agents.moves import CODE_BITS, CODE_MASK, action_of_code
+from agents.search.alphabeta import INFINITE, search, search_root, workspace
+from agents.search.mcts import Tree, grow, most_visited, new_tree, playout_value
+from agents.search.moves import CODE_BITS, CODE_MASK, action_of_code
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, preset_names
 from castle_env.agent import Agent
 from castle_env.batch import random_playout

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.perfect_play import PerfectPlay
+from agents.solve.perfect_play import PerfectPlay
 from castle_env import (
     ActionError,
     AgentError,
@@ -20,8 +20,15 @@ from castle_env import (
     load_ruleset,
 )
 from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
-from experiments import analyse_file
-from experiments.analyse import Analyse, MoveValue, analyse_game, analyse_position, parse_game, run
+from experiments.commands.analyse import (
+    Analyse,
+    MoveValue,
+    analyse_game,
+    analyse_position,
+    parse_game,
+    run,
+)
+from experiments.play import analysed_file as analyse_file
 
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))
 STORM = Game(load_ruleset("storm"))

@@ -7,10 +7,10 @@ from threading import Event, Thread, active_count
 import pytest
 from scripted import BLOCKED, game_of_source, positions_of
 
-from agents.alphabeta import INFINITE, search, workspace
-from agents.analysis import AnalysisError, MoveValues, analyse_moves
-from agents.solver import Solver
-from agents.sudden_death_solver import SuddenDeathSolver
+from agents.search.alphabeta import INFINITE, search, workspace
+from agents.solve.analysis import AnalysisError, MoveValues, analyse_moves
+from agents.solve.storm_solver import Solver
+from agents.solve.sudden_death_solver import SuddenDeathSolver
 from castle_env import Game, Position, Ruleset, load_ruleset
 from castle_env.board import PASS
 

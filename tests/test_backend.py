@@ -11,7 +11,7 @@ from castle_env import Game, OptionError, load_ruleset, make_agent
 from castle_env.errors import CastleError
 from experiments import backend as backends
 from experiments.backend import BackendError, LocalBackend, RayBackend
-from experiments.match import play_match, play_matches
+from experiments.measure.match import play_match, play_matches
 from experiments.options import BackendOptions
 
 ray: Any = pytest.importorskip("ray")

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from small_runs import start_castle, wait_until
 
-from agents.solver import Solver
+from agents.solve.storm_solver import Solver
 from castle_env import Game, OptionError, Ruleset
-from experiments import cells as cells_module
 from experiments.backend import LocalBackend
-from experiments.balance import Balance, run
-from experiments.cells import compute, read_cells, run_cells
-from experiments.exact_cells import opening_positions, value_cell
-from experiments.fairness import Fairness, costs_of, fairness_of, most_balanced
-from experiments.study import Cell, StudyError, load_study, parse_study, study_names
+from experiments.commands.balance import Balance, run
+from experiments.studies import cells as cells_module
+from experiments.studies.cells import compute, read_cells, run_cells
+from experiments.studies.exact_cells import opening_positions, value_cell
+from experiments.studies.fairness import Fairness, costs_of, fairness_of, most_balanced
+from experiments.studies.study import Cell, StudyError, load_study, parse_study, study_names
 
 SMALL = """\
 description = "Two layouts"

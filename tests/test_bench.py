@@ -13,16 +13,17 @@ import torch
 from sb3_contrib import MaskablePPO
 from small_runs import ROLLOUT, config
 
-from agents import train_config
 from agents.runs import RunError
+from agents.training import config as train_config
 from castle_env.errors import OptionError
-from experiments import bench, measurements, peers
-from experiments.bench import Bench, run
-from experiments.measurements import MEASUREMENTS, Measurement, usable_threads
-from experiments.peers import COMPARISONS, PEERS
+from experiments.bench import measurements, peers
+from experiments.bench.measurements import MEASUREMENTS, Measurement, usable_threads
+from experiments.bench.peers import COMPARISONS, PEERS
+from experiments.commands import bench
+from experiments.commands.bench import Bench, run
 
 SMALL_TRAINING = f"""
-from agents import train_config
+from agents.training import config as train_config
 train_config.PRESETS = {{"standard": train_config.{config()!r}}}
 """
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from small_runs import start_castle, wait_until
 
-from agents import book as books
-from agents.book import (
+from agents.solve import book as books
+from agents.solve.book import (
     BOOK_DTYPE,
     SHIPPED,
     BookError,
@@ -20,10 +20,10 @@ from agents.book import (
     positions_by_ply,
     shipped_book,
 )
-from agents.solver import Solver, captured_margin
+from agents.solve.storm_solver import Solver, captured_margin
 from castle_env import AgentError, Game, OptionError, Ruleset, load_ruleset
 from experiments.backend import LocalBackend
-from experiments.solve import Solve, run
+from experiments.commands.solve import Solve, run
 
 STORM = Game(load_ruleset("storm"))
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))

@@ -19,7 +19,7 @@ import torch
 from small_runs import ROLLOUT, checkpoint_steps, config, run, same
 
 from agents import runs
-from agents.checkpoint import (
+from agents.networks.checkpoint import (
     ENCODING,
     CheckpointError,
     load_checkpoint,

@@ -19,12 +19,12 @@ import pytest
 from small_runs import SMALL_OPTIONS
 
 from agents import runs
-from agents.sudden_death_solver import Proof, SuddenDeathSolver
-from agents.train_config import TrainConfig
+from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
+from agents.training.config import TrainConfig
 from castle_env import Game, load_ruleset, make_agent, preset_names
-from experiments import evaluate
 from experiments.cli import COMMANDS, main
-from experiments.learning import PANEL
+from experiments.commands import evaluate
+from experiments.measure.panel import PANEL
 
 STORM = Game(load_ruleset("storm"))
 START = STORM.format_position(STORM.initial_state())

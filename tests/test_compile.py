@@ -38,6 +38,26 @@ def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
     return output, errors
 
 
+CALLER = """
+from castle_env.compiled import kernel
+from house.rules.doubling import double
+
+@kernel
+def twice_and_one(number: int) -> int:
+    return double(number) + 1
+
+print(twice_and_one(5))
+"""
+CALLEE = """
+from castle_env.compiled import kernel
+from house.numbers import FACTOR
+
+@kernel
+def double(number: int) -> int:
+    return number * FACTOR
+"""
+
+
 @pytest.fixture
 def package_copy(tmp_path: Path) -> Path:
     """A folder with a copy of the package in which nothing is compiled yet."""
@@ -77,11 +97,17 @@ def test_a_full_disk_is_a_warning(tmp_path: Path) -> None:
     assert not compiled_files(tmp_path)
 
 
-def test_a_damaged_cache_is_a_warning_and_mended(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [("*.nbc", b""), ("*.nbi", b"no pickle"), ("*.nbi", b"\x80\x04cnowhere\nnothing\n.")],
+)
+def test_a_damaged_cache_is_a_warning_and_mended(
+    tmp_path: Path, pattern: str, damage: bytes
+) -> None:
     environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
     finish(start(PERFT, **environment))
-    for file in compiled_files(tmp_path):
-        file.write_bytes(b"")
+    for file in tmp_path.rglob(pattern):
+        file.write_bytes(damage)
     output, errors = finish(start(PERFT, **environment))
     assert output == EXPECTED
     assert "UserWarning: compiled code is not kept between runs" in errors
@@ -108,6 +134,34 @@ print(game.legal_action_mask(game.initial_state()).sum())
     assert text.count(rule) == 1
     kernels.write_text(text.replace(rule, f"{rule} & 0"), encoding="utf-8")
     assert finish(start(mask, package_copy)) == ("1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("house/rules/doubling.py", "* FACTOR", "* FACTOR + 100", "111\n"),
+        ("house/numbers.py", "2", "3", "16\n"),
+        ("house/numbers.py", "from plain import FACTOR", "FACTOR = 7", "36\n"),
+        ("plain.py", "2", "4", "21\n"),
+    ],
+)
+def test_kernels_of_other_folders_and_packages_are_compiled_in_anew(
+    tmp_path: Path, file: str, old: str, new: str, expected: str
+) -> None:
+    number = "from plain import FACTOR\n" if "plain" in old + file else "FACTOR = 2\n"
+    files = {"house/calls/caller.py": CALLER, "house/rules/doubling.py": CALLEE,
+             "house/numbers.py": number, "plain.py": "FACTOR = 2\n"}
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    search = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
+    call = "import house.calls.caller"
+    assert finish(start(call, tmp_path, PYTHONPATH=search)) == ("11\n", "")
+    changed = files[file].replace(old, new)
+    assert changed != files[file]
+    (tmp_path / file).write_text(changed, encoding="utf-8")
+    assert finish(start(call, tmp_path, PYTHONPATH=search)) == (expected, "")
 
 
 def test_import_is_light() -> None:

@@ -5,9 +5,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from agents.alphabeta import INFINITE, search, workspace
-from agents.exact import LAST_PLIES, ExactAgent
-from agents.perfect_play import PerfectPlay
+from agents.search.alphabeta import INFINITE, search, workspace
+from agents.solve.exact import LAST_PLIES, ExactAgent
+from agents.solve.perfect_play import PerfectPlay
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_agent
 from castle_env.board import PASS
 from castle_env.position import PositionArray, stack, unstack

@@ -5,11 +5,11 @@ import json
 import pytest
 from small_runs import config, run
 
-from agents.checkpoint import load_checkpoint
+from agents.networks.checkpoint import load_checkpoint
 from agents.runs import RunError
 from castle_env import Game, OptionError, load_ruleset, make_agent
-from experiments.export import Export
-from experiments.export import run as export
+from experiments.commands.export import Export
+from experiments.commands.export import run as export
 
 STORM = Game(load_ruleset("storm"))
 

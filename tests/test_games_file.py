@@ -9,12 +9,12 @@ import pytest
 from agents.runs import RunError
 from castle_env import Game, load_ruleset, make_agent, register_agent
 from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
-from experiments.evaluate import Evaluate
-from experiments.evaluate import run as run_evaluate
-from experiments.games_file import new_games_file, read_game
-from experiments.match import play_match
-from experiments.tournament import Tournament
-from experiments.tournament import run as run_tournament
+from experiments.commands.evaluate import Evaluate
+from experiments.commands.evaluate import run as run_evaluate
+from experiments.commands.tournament import Tournament
+from experiments.commands.tournament import run as run_tournament
+from experiments.measure.match import play_match
+from experiments.play.games_file import new_games_file, read_game
 
 STORM = load_ruleset("storm")
 GAMES = [SavedGame(STORM, (SavedMove(2),), (name, "b")) for name in "pqr"]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scripted import positions_of
 
-from agents.alphabeta import search_root, workspace
-from agents.horizon_search import search
-from agents.limited_search import Limits, parse_limits
-from agents.moves import CODE_BITS, CODE_MASK, action_of_code
+from agents.search.alphabeta import search_root, workspace
+from agents.search.horizon_search import search
+from agents.search.limited_search import Limits, parse_limits
+from agents.search.moves import CODE_BITS, CODE_MASK, action_of_code
 from castle_env import AgentError, Game, Position, load_ruleset
 from castle_env.agent import make_agent
 from castle_env.position import stack

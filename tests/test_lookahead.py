@@ -10,8 +10,8 @@ from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, game_of_source, name_of
 from strategies import Keys, game_of, play, playouts, rulesets
 from test_symmetry import moved
 
-from agents.encoding import PLANE_NUMBERS, Encoding
-from agents.lookahead import VP_SCALE, WINDOW
+from agents.networks.encoding import PLANE_NUMBERS, Encoding
+from agents.networks.lookahead import VP_SCALE, WINDOW
 from castle_env import Game, OptionError, Position
 from castle_env.board import PASS, SIZE
 from castle_env.observation import PLANES

@@ -11,9 +11,9 @@ from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, Positional, game_of_sour
 from agents.openings import longest_opening
 from castle_env import Game, OptionError, make_agent
 from castle_env.position import PositionArray
-from experiments import match
-from experiments.match import play_match
-from experiments.records import GameRecord, distinct_games, summarise
+from experiments.measure import match
+from experiments.measure.match import play_match
+from experiments.measure.records import GameRecord, distinct_games, summarise
 
 SOURCES = ["storm", "storm-towers", "sudden-death", "sudden-death-home", QUICK_DEATH]
 

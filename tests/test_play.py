@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from scripted import BLOCKED
 
-from agents.analysis import analyse_moves
 from agents.runs import RunError
+from agents.solve.analysis import analyse_moves
 from castle_env import Game, OptionError, Ruleset, load_ruleset
 from castle_env.game_file import SavedGame, read_games
-from experiments.dialogue import columns
-from experiments.live_game import LiveGame
-from experiments.play import Play, players_of, run
-from experiments.terminal import Terminal, interruptible
+from experiments.commands.play import Play, players_of, run
+from experiments.play.dialogue import columns
+from experiments.play.live_game import LiveGame
+from experiments.play.terminal import Terminal, interruptible
 
 STORM = Game(load_ruleset("storm"))
 SMALL = Game(Ruleset.from_dict({"name": "small", "mode": "storm", "factions_per_player": 2}))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from castle_env import Game, load_ruleset
-from experiments import played
-from experiments.balance import Balance, run
-from experiments.cells import Row, compute, read_cells
-from experiments.played import Match, matches_of, played_costs
-from experiments.played_cells import komi_of, margin_cost, match_cell
-from experiments.study import Cell, Played, StudyError, load_study, parse_study
+from experiments.commands.balance import Balance, run
+from experiments.studies import played
+from experiments.studies.cells import Row, compute, read_cells
+from experiments.studies.played import Match, matches_of, played_costs
+from experiments.studies.played_cells import komi_of, margin_cost, match_cell
+from experiments.studies.study import Cell, Played, StudyError, load_study, parse_study
 
 SMALL = """\
 description = "How steps are played"

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from agents.runs import RunError
-from experiments import plots
-from experiments.statistics import Interval, wilson_interval
+from experiments.measure.intervals import Interval, wilson_interval
+from experiments.report import plots
 
 ODD_NAME = "ppo:runs/$a$_" + "long/" * 30 + "model.pt"
 UNKNOWN = Interval(0.5, float("nan"), float("nan"))

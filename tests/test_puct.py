@@ -12,15 +12,15 @@ import torch
 from small_runs import config
 from test_agents import GAMES, action_values, best_actions, sample, winning_now
 
-from agents import puct
-from agents.checkpoint import save_checkpoint
-from agents.encoding import Encoding
-from agents.lookahead import VP_SCALE
-from agents.moves import action_of_code
-from agents.network import build_policy
-from agents.ppo import PPOAgent
-from agents.puct import Limits, PUCTAgent, network_evaluator, split_search
-from agents.search_tree import NONE
+from agents.networks.agent import PPOAgent
+from agents.networks.checkpoint import save_checkpoint
+from agents.networks.encoding import Encoding
+from agents.networks.lookahead import VP_SCALE
+from agents.networks.network import build_policy
+from agents.search import puct
+from agents.search.moves import action_of_code
+from agents.search.puct import Limits, PUCTAgent, network_evaluator, split_search
+from agents.search.puct_tree import NONE
 from castle_env import AgentError, Game, Position, load_ruleset, make_agent, register_agent
 from castle_env.board import PASS
 from castle_env.errors import CastleError

@@ -7,8 +7,8 @@ import pytest
 
 from castle_env import Game, Position, load_ruleset, make_agent
 from castle_env.position import stack, unstack
-from experiments.match import play_match
-from experiments.quality import METRICS, Trace, leads, quality, skill_trace, trace_games
+from experiments.measure.match import play_match
+from experiments.measure.quality import METRICS, Trace, leads, quality, skill_trace, trace_games
 
 STORM, SUDDEN_DEATH = (Game(load_ruleset(name)) for name in ("storm", "sudden-death"))
 

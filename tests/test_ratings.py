@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from castle_env.errors import OptionError
-from experiments import ratings as ratings_module
-from experiments.ratings import cross_table, find_cycles, rate
-from experiments.records import GameRecord
+from experiments.measure import ratings as ratings_module
+from experiments.measure.ratings import cross_table, find_cycles, rate
+from experiments.measure.records import GameRecord
 
 numbers = itertools.count()
 

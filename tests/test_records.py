@@ -7,7 +7,7 @@ import pytest
 
 from agents.runs import RunError
 from castle_env.errors import OptionError
-from experiments.records import GameRecord, distinct_games, summarise
+from experiments.measure.records import GameRecord, distinct_games, summarise
 
 
 def game(first, second, winner, moves, margin=None, ruleset="storm", reason="all_turns_played"):

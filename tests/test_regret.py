@@ -12,9 +12,10 @@ import pytest
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_agent
 from castle_env.position import PositionArray, unstack
 from castle_env.symmetry import map_bits
-from experiments import decisions, regret
 from experiments.cli import main
-from experiments.decisions import (
+from experiments.commands import regret
+from experiments.measure import decisions
+from experiments.measure.decisions import (
     OWN_GAMES,
     RANDOM_PLAY,
     Choice,

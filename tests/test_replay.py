@@ -15,9 +15,9 @@ from castle_env import Game, OptionError, load_ruleset
 from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game
 from castle_env.raster import draw_rgb
 from castle_env.svg import draw_svg
-from experiments import replay
-from experiments.replay import Replay, frame_text, next_index, run
-from experiments.replay_page import page
+from experiments.commands import replay
+from experiments.commands.replay import Replay, frame_text, next_index, run
+from experiments.report.replay_page import page
 
 STORM = Game(load_ruleset("storm"))
 PLIES = 6

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.restricted_solver import (
+from agents.solve.restricted_solver import (
     FORBIDDEN,
     RANDOM_HALF,
     RESTRICTIONS,
     RestrictedSolver,
     restricted_value,
 )
-from agents.solver import Solver
+from agents.solve.storm_solver import Solver
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 
 MEMORY = 1 << 20

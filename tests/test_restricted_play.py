@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from agents.restricted_alphabeta import restricted_alphabeta
-from agents.restricted_search import write_allowed
-from agents.restricted_solver import FORBIDDEN, RANDOM_HALF
-from agents.slides import ROWS, board_of
+from agents.search.restricted_alphabeta import restricted_alphabeta
+from agents.solve.restricted_search import write_allowed
+from agents.solve.restricted_solver import FORBIDDEN, RANDOM_HALF
+from agents.solve.slides import ROWS, board_of
 from castle_env import Agent, Game, OptionError, Position, load_ruleset, make_agent
 from castle_env.board import ENTRIES
 from castle_env.kernels import neighbours

@@ -11,10 +11,10 @@ from scripted import ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_
 from small_runs import ROLLOUT, config, quiet_trainer
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.encoding import PLANE_NUMBERS, Encoding
-from agents.opponent_pool import OpponentPool
-from agents.sb3_env import SB3VecEnv
-from agents.selfplay_env import SelfPlayVectorEnv
+from agents.networks.encoding import PLANE_NUMBERS, Encoding
+from agents.training.opponent_pool import OpponentPool
+from agents.training.sb3_env import SB3VecEnv
+from agents.training.selfplay_env import SelfPlayVectorEnv
 from castle_env import Game, OptionError, Position, make_agent
 from castle_env.board import PASS, SQUARES
 from castle_env.observation import OBSERVATION_SHAPE

@@ -22,7 +22,7 @@ from agents.runs import (
     write_text_atomic,
 )
 from castle_env.errors import CastleError
-from experiments.statistics import Interval
+from experiments.measure.intervals import Interval
 
 
 def disk_full(*_):

@@ -15,17 +15,17 @@ from small_runs import ROLLOUT, config, quiet_trainer, run, same, training_state
 from stable_baselines3.common.monitor import Monitor
 from test_symmetry import moved
 
-from agents.checkpoint import load_checkpoint
-from agents.encoding import Encoding
-from agents.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
-from agents.sb3_env import SB3VecEnv
-from agents.trainer import Trainer
+from agents.networks.checkpoint import load_checkpoint
+from agents.networks.encoding import Encoding
+from agents.training.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
+from agents.training.sb3_env import SB3VecEnv
+from agents.training.trainer import Trainer
 from castle_env import Agent, Game, load_ruleset, make_agent
 from castle_env.position import PositionArray, stack, unstack
 from castle_env.vector_env import CastleVectorEnv
-from experiments.learning import PANEL, learn
-from experiments.match import play_match
-from experiments.records import summarise
+from experiments.measure.match import play_match
+from experiments.measure.panel import PANEL, learn
+from experiments.measure.records import summarise
 
 GAMES = {name: Game(load_ruleset(name)) for name in ("storm", "sudden-death")}
 STORM = GAMES["storm"]

@@ -4,11 +4,11 @@ from importlib import resources
 
 import pytest
 
-from agents.checkpoint import CheckpointError
-from agents.shipped import STORM, SUDDEN_DEATH, load_shipped
+from agents.networks.checkpoint import CheckpointError
+from agents.networks.shipped import STORM, SUDDEN_DEATH, load_shipped
 from castle_env import AgentError, Game, load_ruleset, make_agent
-from experiments.match import play_match
-from experiments.records import summarise
+from experiments.measure.match import play_match
+from experiments.measure.records import summarise
 
 GAMES = {STORM: Game(load_ruleset("storm")), SUDDEN_DEATH: Game(load_ruleset("sudden-death"))}
 

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from agents import alphabeta
-from agents.position_key import HIGH_BITS, canonical_key, symmetry_table
-from agents.slides import CREDIT, MARGIN, OWN, ROWS, TARGET, Board, slide_to, write_slides
-from agents.solver import SearchProgress, Solver
-from agents.transposition import HIGHEST, LOWEST, Entry, find, new_table, store
+from agents.search import alphabeta
+from agents.search.position_key import HIGH_BITS, canonical_key, symmetry_table
+from agents.solve.slides import CREDIT, MARGIN, OWN, ROWS, TARGET, Board, slide_to, write_slides
+from agents.solve.storm_solver import SearchProgress, Solver
+from agents.solve.transposition import HIGHEST, LOWEST, Entry, find, new_table, store
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 from castle_env.board import ENTRIES, PASS
 from castle_env.compiled import kernel
@@ -29,7 +29,7 @@ from castle_env.kernels import (
 )
 from castle_env.position import unstack
 from castle_env.symmetry import map_bits
-from experiments.solve import Solve, memory_bytes, run
+from experiments.commands.solve import Solve, memory_bytes, run
 
 Keys = dict[str, Any]
 STORM = Game(load_ruleset("storm"))

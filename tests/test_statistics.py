@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from castle_env.errors import OptionError
-from experiments.statistics import (
+from experiments.measure.intervals import (
     Interval,
     bootstrap_mean_interval,
     clustered_mean_intervals,

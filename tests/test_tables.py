@@ -7,10 +7,10 @@ import pytest
 import rich.console
 
 from castle_env.errors import OptionError
-from experiments.ratings import cross_table, rate
-from experiments.records import GameRecord, summarise
-from experiments.statistics import Interval
-from experiments.tables import (
+from experiments.measure.intervals import Interval
+from experiments.measure.ratings import cross_table, rate
+from experiments.measure.records import GameRecord, summarise
+from experiments.report.tables import (
     Table,
     cross_table_table,
     percent,

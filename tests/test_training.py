@@ -21,8 +21,8 @@ from small_runs import (
 )
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from agents.checkpoint import Checkpoint, load_checkpoint, newest_checkpoint
-from agents.train_config import TrainConfig
+from agents.networks.checkpoint import Checkpoint, load_checkpoint, newest_checkpoint
+from agents.training.config import TrainConfig
 from castle_env import Game, OptionError, load_ruleset
 from castle_env.vector_env import CastleVectorEnv
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from agents import analysis
-from agents.limited_search import LimitedAlphaBeta, parse_limits
-from agents.solver import SearchStoppedError, Solver
+from agents.search.limited_search import LimitedAlphaBeta, parse_limits
+from agents.solve import analysis
+from agents.solve.storm_solver import SearchStoppedError, Solver
 from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
 from castle_env.game_file import SavedGame, SavedMove, format_game, parse_games
 from castle_env.position import stack

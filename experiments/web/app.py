@@ -14,13 +14,13 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from agents.analysis import analyse_moves
+from agents.solve.analysis import analyse_moves
 from castle_env import CastleError, Game, Ruleset, load_ruleset, preset_names
 from castle_env.game_file import SavedGame, format_game, parse_games
 from castle_env.position import stack
 from castle_env.ruleset import CAPTURE_CREDITS, ENTRY_LANES, ENTRY_STYLES, MAX_FACTIONS, MODES
-from experiments.games_file import nth_game
-from experiments.live_game import HUMAN
+from experiments.play.games_file import nth_game
+from experiments.play.live_game import HUMAN
 from experiments.web.guard import Guard
 from experiments.web.jobs import Job, JobStoppedError
 from experiments.web.opponents import Opponents, agent_for

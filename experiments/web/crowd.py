@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from experiments.live_game import HUMAN
+from experiments.play.live_game import HUMAN
 
 _SECONDS: Final = 60.0
 

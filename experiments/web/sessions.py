@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from agents.analysis import MoveValues, analyse_moves
+from agents.solve.analysis import MoveValues, analyse_moves
 from castle_env import CastleError, Game, Position
 from castle_env.game_file import SavedGame, SavedMove
 from castle_env.position import stack
-from experiments.live_game import HUMAN
+from experiments.play.live_game import HUMAN
 from experiments.web.jobs import Job, Jobs, JobStoppedError
 from experiments.web.opponents import agent_for
 from experiments.web.wire import Json, position_json, rules_json, values_json

@@ -7,7 +7,7 @@ hand and to is null for a captured token; pairs of numbers are player 0's, then 
 
 from typing import Any
 
-from agents.analysis import MoveValues
+from agents.solve.analysis import MoveValues
 from castle_env import Game, Position
 from castle_env.board import OFFSETS, PASS, SQUARE_NAMES, STEPS
 from castle_env.view import (

@@ -1,0 +1,1 @@
+"""Search players: alphabeta, UCT, network-guided PUCT, greedy and uniform random."""

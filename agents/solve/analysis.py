@@ -1,0 +1,281 @@
+"""What every legal move of a position is worth: exact where it can be proven in time.
+
+In storm from the book or by proofs to the end of the game. In sudden death a search looks deeper
+and deeper, and a move is exact as soon as both players can force its value, however long the other
+delays. What is not proven in time has the margin at the deepest horizon that was finished.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+from time import perf_counter
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+
+from agents.search import horizon_search
+from agents.search.horizon_search import (
+    HIGHEST,
+    LOWEST,
+    MOST_PLIES,
+    MOVER_ENDS,
+    OPPONENT_ENDS,
+    TURN_LIMIT,
+    Records,
+)
+from agents.search.position_key import symmetry_table
+from agents.solve import storm_search
+from agents.solve.book import Book, shipped_book
+from agents.solve.slides import board_of
+from agents.solve.storm_search import BUSY_SLOTS
+from agents.solve.storm_solver import captured_margin
+from agents.solve.transposition import new_table
+from castle_env.errors import CastleError
+from castle_env.game import Game
+from castle_env.position import Position, stack
+from castle_env.ruleset import STORM, Ruleset
+
+MEMORY: Final = 1 << 26
+_SECONDS_BETWEEN_LOOKS: Final = 0.02
+
+
+class AnalysisError(CastleError):
+    """A position has no moves to analyse, or the time for it makes no sense."""
+
+
+@dataclass(frozen=True)
+class MoveValues:
+    """What each legal move leads to.
+
+    values: action -> margin of player 0 in Victory Points after it, under best play by both. exact:
+    whether all of them are proven; otherwise they are the margins `depth` plies ahead of the
+    position, counting the move itself.
+    """
+
+    values: dict[int, float]
+    exact: bool
+    depth: int | None
+
+    def value(self, player: int) -> float:
+        """Margin of player 0 if `player`, who is to move, plays best."""
+        return max(self.values.values()) if player == 0 else min(self.values.values())
+
+    def best(self, player: int) -> list[int]:
+        """All actions that are best for `player`, who is to move."""
+        value = self.value(player)
+        return [action for action, other in self.values.items() if other == value]
+
+    def regret(self, action: int, player: int) -> float:
+        """Victory Points that `player` throws away with an action."""
+        return abs(self.values[action] - self.value(player))
+
+
+Report: TypeAlias = Callable[[MoveValues], None]
+
+
+def never() -> bool:
+    """Nobody stops the analysis."""
+    return False
+
+
+def analyse_moves(
+    game: Game,
+    state: Position,
+    *,
+    seconds: float = 2.0,
+    stopped: Callable[[], bool] = never,
+    report: Report = lambda values: None,
+) -> MoveValues:
+    """The value of every legal move, the pass too, as far as it can be found in `seconds`.
+
+    They are counted from the first horizon that is finished, which takes no time unless code has to
+    be compiled first.
+
+    `stopped` is asked many times a second, and what is known by then is returned as soon as it says
+    so; `report` gets what is known at each depth. Both are called in the caller's thread, and other
+    threads go on meanwhile. Raises `AnalysisError` for a game that is over.
+    """
+    if game.is_terminal(state):
+        raise AnalysisError(f"the game is over in {game.format_position(state)!r}; allowed: a "
+                            "position with a player to move")
+    if not seconds > 0:
+        raise AnalysisError(f"seconds is {seconds!r}; allowed: a number above 0")
+    children = {action: game.apply(state, action) for action in game.legal_actions(state)}
+    known = _from_book(game, children)
+    if known is not None:
+        return known
+    found = [_at_once(game, children)]
+    if not found[0].exact:
+        search: _Search = (_StormSearch(game) if game.rules.mode == STORM
+                           else _HorizonSearch(game))
+        _run(search, game, children, found, seconds, stopped, report)
+    return found[-1]
+
+
+# Without a search
+
+
+@cache
+def _book(rules: Ruleset) -> Book | None:
+    return shipped_book(Game(rules)) if rules.mode == STORM else None
+
+
+def _from_book(game: Game, children: dict[int, Position]) -> MoveValues | None:
+    """Exact values from the shipped book; None unless it has all of them."""
+    book = _book(game.rules)
+    if book is None:
+        return None
+    values: dict[int, float] = {}
+    for action, child in children.items():
+        margin = book.value(child)
+        if margin is None:
+            return None
+        values[action] = _of_player_0(child, margin)
+    return MoveValues(values, True, None)
+
+
+def _at_once(game: Game, children: dict[int, Position]) -> MoveValues:
+    """Margins as they stand after each move."""
+    states = stack(list(children.values()))
+    margins = game.margins(states).tolist()
+    exact = bool(game.terminals(states).all())
+    return MoveValues(dict(zip(children, margins, strict=True)), exact, None if exact else 1)
+
+
+def _of_player_0(position: Position, margin: int) -> int:
+    """A margin of the player to move as one of player 0."""
+    return margin if position.ply & 1 == 0 else -margin
+
+
+# With one
+
+
+class _Search(Protocol):
+    """A search that looks to a horizon. `work["stop"]`, set from outside, ends it."""
+
+    work: Records
+
+    def depths(self, left: int) -> range:
+        """How far ahead to look, one after the other, with so many plies left."""
+        ...
+
+    def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
+        """The mover's margin `depth` plies ahead, and whether it holds to the end of the game.
+
+        Means nothing once the search was stopped.
+        """
+        ...
+
+
+class _StormSearch:
+    """Looks so far ahead that always the same player moves last, since that one is ahead."""
+
+    def __init__(self, game: Game) -> None:
+        self.work: Records = np.zeros(1, dtype=storm_search.WORK_DTYPE)
+        self._game: Final = game
+        self._table: Final = new_table(MEMORY)
+        self._symmetries: Final = symmetry_table(game)
+        self._busy: Final = np.zeros(BUSY_SLOTS, dtype=np.int64)
+
+    def depths(self, left: int) -> range:
+        """From two or three plies to the end."""
+        return range(2 + left % 2, left + 1, 2)
+
+    def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
+        """The mover's margin `depth` plies ahead, at the end of the game if that is there."""
+        board, left = board_of(position), self._game.rules.max_plies - position.ply
+        captured = captured_margin(self._game.rules, position)
+
+        def ask(beta: int) -> int:
+            return int(storm_search.ask(self._game.table, self.work, self._symmetries, self._table,
+                                        self._busy, board, left, depth, beta))
+
+        return _narrow(self.work, ask, guess - captured) + captured, depth == left
+
+
+class _HorizonSearch:
+    """Looks one ply further each time, and tells whether anybody can put off the end."""
+
+    def __init__(self, game: Game) -> None:
+        self.work: Records = horizon_search.new_work(game)
+        self._game: Final = game
+        self._table: Final = horizon_search.new_entries(MEMORY)
+        self._symmetries: Final = symmetry_table(game)
+
+    def depths(self, left: int) -> range:
+        """From two plies to the turn limit."""
+        return range(2, min(left, MOST_PLIES) + 1)
+
+    def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
+        """The mover's margin `depth` plies ahead or where the game ends before; whether it ends."""
+        if self._game.is_terminal(position):
+            points = self._game.victory_points(position)
+            return _of_player_0(position, points[0] - points[1]), True
+
+        def ask(beta: int, claim: int = TURN_LIMIT) -> int:
+            return int(horizon_search.ask(self._game.table, self.work, self._symmetries,
+                                          self._table, position, depth, claim, beta))
+
+        margin = _narrow(self.work, ask, guess)
+        holds = position.ply + depth == self._game.rules.max_plies or (
+            ask(margin, MOVER_ENDS) >= margin and ask(margin + 1, OPPONENT_ENDS) <= margin)
+        return margin, holds
+
+
+def _narrow(work: Records, ask: Callable[[int], int], guess: int) -> int:
+    """The value between the bounds that `ask` gives: null windows, each next to the last (MTD(f))
+    """
+    low, high = LOWEST, HIGHEST
+    while low < high and not work["stop"][0]:
+        beta = guess + 1 if guess == low else guess
+        guess = ask(beta)
+        if guess >= beta:
+            low = guess
+        else:
+            high = guess
+    return guess
+
+
+def _run(
+    search: _Search, game: Game, children: dict[int, Position], out_found: list[MoveValues],
+    seconds: float, stopped: Callable[[], bool], report: Report
+) -> None:
+    """Search in a thread of its own until all is known, the time is over or somebody stops it."""
+    reported, deadline = 1, inf
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            future = pool.submit(_deepen, search, game, children, out_found)
+            while not wait([future], _SECONDS_BETWEEN_LOOKS).done:
+                if len(out_found) > reported:
+                    deadline = min(deadline, perf_counter() + seconds)
+                    reported = len(out_found)
+                    report(out_found[-1])
+                if perf_counter() >= deadline or stopped():
+                    search.work["stop"] = 1
+            future.result()
+        finally:
+            search.work["stop"] = 1
+
+
+def _deepen(
+    search: _Search, game: Game, children: dict[int, Position], out_found: list[MoveValues]
+) -> None:
+    """Add the values at each depth that was finished, until all are proven."""
+    values, proven = dict(out_found[0].values), set[int]()
+    left = game.rules.max_plies - next(iter(children.values())).ply + 1
+    for depth in search.depths(left):
+        for action in children.keys() - proven:
+            child = children[action]
+            guess = _of_player_0(child, int(values[action]))
+            margin, holds = search.value(child, depth - 1, guess)
+            if search.work["stop"][0]:
+                return
+            values[action] = _of_player_0(child, margin)
+            if holds:
+                proven.add(action)
+        exact = len(proven) == len(children)
+        out_found.append(MoveValues(dict(values), exact, None if exact else depth))
+        if exact:
+            return

@@ -1,0 +1,207 @@
+"""`exact`: perfect play in storm from the first move, ties by lot.
+
+`exact:hardest` settles ties in another way: it leaves the opponent the smallest share of replies
+that keep the value, so that one who replied at random would be most likely to lose something. What
+is then still equal is settled by lot.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.search.position_key import Symmetries, symmetry_table
+from agents.seeds import below, derived
+from agents.solve.perfect_play import PerfectPlay
+from agents.solve.slides import (
+    CREDIT,
+    MARGIN,
+    ROWS,
+    TARGET,
+    Board,
+    board_of,
+    slide_to,
+    write_slides,
+)
+from agents.solve.storm_search import BUSY_SLOTS, WORK_DTYPE, Work, search
+from agents.solve.transposition import HIGHEST, LOWEST, new_table
+from castle_env.agent import Agent
+from castle_env.batch import load
+from castle_env.board import ENTRIES, PASS
+from castle_env.compiled import kernel
+from castle_env.errors import AgentError
+from castle_env.game import Game
+from castle_env.kernels import Rules, RuleTable
+from castle_env.position import Position, PositionArray, unstack
+
+Ints = npt.NDArray[np.int64]
+Records = npt.NDArray[np.void]
+
+HARDEST: Final = "hardest"
+# With so few plies left, whole batches are played in compiled code.
+LAST_PLIES: Final = 7
+_LAST_MEMORY: Final = 1 << 22
+
+
+class Tools(NamedTuple):
+    """What a search needs besides the position; see `agents.solve.storm_search`."""
+
+    rules: Rules
+    work: Work
+    symmetries: Symmetries
+    table: Ints
+    busy: Ints
+
+
+class Node(NamedTuple):
+    """Memory for one position: its slides, (ROWS, 24), and some of their lanes, (24,)."""
+
+    after: Ints
+    lanes: Ints
+
+
+@kernel
+def exact_value(tools: Tools, board: Board, left: int) -> int:
+    """The mover's exact margin at the end, captures before the position not counted."""
+    guess = 0
+    for depth in range(2 - left % 2, left + 1, 2):
+        low, high = LOWEST, HIGHEST
+        while low < high:
+            beta = guess + 1 if guess == low else guess
+            guess = search(tools.rules, tools.work, tools.symmetries, tools.table, tools.busy,
+                           board, left, depth, beta)
+            if guess >= beta:
+                low = guess
+            else:
+                high = guess
+    return guess
+
+
+@kernel
+def keeps(tools: Tools, after: Ints, lane: int, left: int, value: int) -> bool:
+    """Whether a legal slide is worth at least `value`, with `left` plies left before it."""
+    if left == 1:
+        return bool(after[MARGIN, lane] >= value)
+    most = after[CREDIT, lane] - value
+    return bool(search(tools.rules, tools.work, tools.symmetries, tools.table, tools.busy,
+                       slide_to(after, lane), left - 1, left - 1, most + 1) <= most)
+
+
+@kernel
+def write_best(
+    tools: Tools, board: Board, left: int, value: int, limit: float, node: Node
+) -> tuple[int, float]:
+    """List in `node` the lanes of slides that keep `value`; their number, and share of all slides.
+
+    Stops as soon as the share is above `limit`. A forced pass: 0 lanes, and a share of 1.
+    """
+    after, lanes = node
+    write_slides(tools.rules, board, after)
+    legal, count = 0, 0
+    for lane in range(ENTRIES):
+        legal += after[TARGET, lane] != 0
+    for lane in range(ENTRIES):
+        if after[TARGET, lane] and keeps(tools, after, lane, left, value):
+            lanes[count] = lane
+            count += 1
+            if count / legal > limit:
+                break
+    return count, count / legal if legal else 1.0
+
+
+@kernel
+def keep_hardest(tools: Tools, left: int, value: int, count: int, node: Node, reply: Node) -> int:
+    """Keep of the first `count` lanes in `node` those with the smallest share of good replies.
+
+    Returns their number; `left` plies are left before the slides.
+    """
+    least, kept = 2.0, 0
+    for index in range(count):
+        lane = node.lanes[index]
+        share = write_best(tools, slide_to(node.after, lane), left - 1,
+                           node.after[CREDIT, lane] - value, least, reply)[1]
+        if share < least:
+            least, kept = share, 0
+        if share == least:
+            node.lanes[kept] = lane
+            kept += 1
+    return kept
+
+
+@kernel
+def choose_exactly(
+    rule_table: RuleTable, work: Records, symmetries: Records, table: Ints, busy: Ints,
+    hardest: bool, states: PositionArray, seeds: Ints, out_actions: Ints
+) -> None:
+    """A best action for each position, with at least one ply left."""
+    tools = Tools(rule_table[0], work[0], symmetries[0], table, busy)
+    node = Node(np.zeros((ROWS, ENTRIES), dtype=np.int64), np.zeros(ENTRIES, dtype=np.int64))
+    reply = Node(np.zeros((ROWS, ENTRIES), dtype=np.int64), np.zeros(ENTRIES, dtype=np.int64))
+    for index in range(len(states)):
+        position = load(states, index)
+        left = tools.rules.max_plies - position.ply
+        board = board_of(position)
+        value = exact_value(tools, board, left)
+        count = write_best(tools, board, left, value, 1.0, node)[0]
+        if hardest and left > 1:
+            count = keep_hardest(tools, left, value, count, node, reply)
+        out_actions[index] = PASS
+        if count:
+            out_actions[index] = node.lanes[below(derived(seeds[index], 0), count)]
+
+
+class ExactAgent:
+    """An `Agent` that plays storm perfectly; an action depends on the position and its own seed.
+
+    Raises `AgentError` for other modes. Without a shipped book of the ruleset, the first moves take
+    as long as solving the game.
+    """
+
+    def __init__(self, name: str, game: Game, hardest: bool = False) -> None:
+        self.name = name
+        self._hardest: Final = hardest
+        self._play: Final = PerfectPlay(game)
+        self._tools: Final = (
+            game.table, np.zeros(1, dtype=WORK_DTYPE), symmetry_table(game),
+            new_table(_LAST_MEMORY), np.zeros(BUSY_SLOTS, dtype=np.int64))
+
+    def __repr__(self) -> str:
+        return f"ExactAgent({self.name!r})"
+
+    def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Ints:
+        """A best action for each position, shape (n,)."""
+        seeds = rng.integers(np.iinfo(np.int64).max, size=len(states))
+        actions = np.empty(len(states), dtype=np.int64)
+        last = states["ply"] >= self._play.game.rules.max_plies - LAST_PLIES
+        chosen = np.empty(np.count_nonzero(last), dtype=np.int64)
+        choose_exactly(*self._tools, self._hardest, states[last], seeds[last], chosen)
+        actions[last] = chosen
+        for index, position in zip(np.flatnonzero(~last), unstack(states[~last]), strict=True):
+            actions[index] = self._choose(position, np.random.default_rng(seeds[index]))
+        return actions
+
+    def stop(self) -> None:
+        """From another thread, for good: `select_actions` raises `SearchStoppedError`."""
+        self._play.solver.stop()
+
+    def _choose(self, position: Position, rng: np.random.Generator) -> int:
+        """The first best action in random order, which makes each as likely as the others."""
+        play = self._play
+        value, chosen, least = play.value(position), PASS, 2.0
+        for action in rng.permutation(play.game.legal_actions(position)).tolist():
+            if not play.keeps(position, action, value):
+                continue
+            if not self._hardest:
+                return int(action)
+            share = play.share_kept(play.game.apply(position, action), -value, least)
+            if share < least:
+                chosen, least = action, share
+        return chosen
+
+
+def make(arguments: str, game: Game) -> Agent:
+    """The perfect player, with `hardest` the one that makes it hardest for the opponent."""
+    if arguments not in ("", HARDEST):
+        raise AgentError(f"agent {f'exact:{arguments}'!r}; allowed: exact, exact:{HARDEST}")
+    name = f"exact:{arguments}" if arguments else "exact"
+    return ExactAgent(name, game, arguments == HARDEST)

@@ -1,0 +1,155 @@
+"""The table of positions searched before: 16 bytes each, four to a cache line.
+
+An entry holds the whole key of its position (see `agents.search.position_key`), so it is never
+taken for that of another one. Its two int64 words:
+
+    word 0: low part of the key, mixed with word 1
+    word 1: bits 0-15  upper bound + 32768     bits 37-41  plies searched, 0 in an empty entry
+            bits 16-31 lower bound + 32768     bits 45-63  high part of the key
+            bits 32-36 best lane
+
+The mixing lets threads share a table without locks: when one has written word 0 and another word
+1, the low part does not come out right, and the entry counts as missing. Such a torn entry is the
+only one that could be believed wrongly: if the two mixed words happen to differ in just those bits
+in which the two low parts do, about one chance in 2**64 each time one is read.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.search.position_key import HIGH_BITS, LEFT_BIT, Key
+from agents.solve.slides import LANE_MASK, NO_LANE
+from castle_env.compiled import kernel
+from castle_env.errors import OptionError
+
+Ints = npt.NDArray[np.int64]
+
+# Bounds that say nothing; margins lie well between them.
+LOWEST: Final = -32_000
+HIGHEST: Final = 32_000
+
+BUCKET_BYTES: Final = 64
+_BUCKET_WORDS: Final = BUCKET_BYTES // 8
+_BIAS: Final = 1 << 15
+_HIGH_SHIFT: Final = 64 - HIGH_BITS
+_HIGH_MASK: Final = (1 << HIGH_BITS) - 1
+# Odd multipliers: those of splitmix64 (Steele, Lea and Flood 2014) as signed integers.
+_MIX_1: Final = -4658895280553007687
+_MIX_2: Final = -7723592293110705685
+_MIX_3: Final = -7046029254386353131
+
+
+class Entry(NamedTuple):
+    """What is known of a position searched `depth` plies deep (0: nothing).
+
+    lower, upper: bounds of the mover's margin then, captures before the position not counted.
+    lane: the best slide known, or NO_LANE.
+    """
+
+    depth: int
+    lower: int
+    upper: int
+    lane: int
+
+
+def new_table(memory_bytes: int) -> Ints:
+    """An empty table of at most so many bytes, but at least one bucket: words as a flat array.
+
+    Raises `OptionError` where there is not so much memory.
+    """
+    buckets = max(memory_bytes // BUCKET_BYTES, 1)
+    try:
+        return np.zeros(buckets * _BUCKET_WORDS, dtype=np.int64)
+    except (MemoryError, ValueError):
+        raise OptionError(f"memory is {memory_bytes:,} bytes; allowed: as much as this machine "
+                          "has to give") from None
+
+
+def filled(table: Ints) -> float:
+    """Share of the table in use, from a sample of its beginning."""
+    words = table[1:1 << 16:2]
+    return float(np.count_nonzero(words) / len(words))
+
+
+@kernel
+def hash_of(key: Key) -> int:
+    """A 32-bit number that depends on all bits of a key."""
+    mixed = (key.low ^ key.high * _MIX_3) * _MIX_1
+    mixed = (mixed ^ (mixed >> 32)) * _MIX_2
+    return mixed >> 32 & 0xFFFFFFFF
+
+
+@kernel
+def bucket_of(table: Ints, key: Key) -> int:
+    """Index of the first word of a key's bucket."""
+    return (hash_of(key) * (len(table) // _BUCKET_WORDS) >> 32) * _BUCKET_WORDS
+
+
+@kernel
+def is_of(key: Key, word_0: int, word_1: int) -> bool:
+    """Whether two words are an entry of a key."""
+    return word_1 >> _HIGH_SHIFT & _HIGH_MASK == key.high and word_0 == key.low ^ word_1 * _MIX_1
+
+
+@kernel
+def unpack(word: int) -> Entry:
+    """The entry in a word 1."""
+    return Entry(word >> 37 & 31, (word >> 16 & 0xFFFF) - _BIAS, (word & 0xFFFF) - _BIAS,
+                 word >> 32 & LANE_MASK)
+
+
+@kernel
+def find(table: Ints, key: Key) -> Entry:
+    """The entry of a key; one of depth 0 if there is none."""
+    bucket = bucket_of(table, key)
+    for place in range(bucket, bucket + _BUCKET_WORDS, 2):
+        word = table[place + 1]
+        if is_of(key, table[place], word):
+            return unpack(word)
+    return Entry(0, LOWEST, HIGHEST, NO_LANE)
+
+
+@kernel
+def place_for(table: Ints, key: Key, unsearched: int) -> int:
+    """Where to write the entry of a key: over its old one, else over the least worth in its bucket.
+
+    Worth most is what was searched deepest. An entry that leaves more plies unsearched than
+    `unsearched` comes from an earlier, shallower iteration: it goes first.
+    """
+    bucket = bucket_of(table, key)
+    chosen, least = bucket, 1 << 20
+    for place in range(bucket, bucket + _BUCKET_WORDS, 2):
+        word = table[place + 1]
+        if is_of(key, table[place], word):
+            return place
+        depth = unpack(word).depth
+        stale = (word >> _HIGH_SHIFT + LEFT_BIT & 31) - depth != unsearched
+        worth = depth - (32 if stale else 0) if depth else -64
+        if worth < least:
+            chosen, least = place, worth
+    return chosen
+
+
+@kernel
+def store(table: Ints, key: Key, entry: Entry, unsearched: int) -> None:
+    """Remember what a search found: `entry` has one bound that says something.
+
+    The other bound stays as it was if the old entry is as deep; a deeper one stays as a whole.
+    """
+    depth, lower, upper, lane = entry
+    place = place_for(table, key, unsearched)
+    word = table[place + 1]
+    if is_of(key, table[place], word):
+        old = unpack(word)
+        if old.depth > depth:
+            return
+        if old.depth == depth and lower == LOWEST and old.lower != LOWEST:
+            lower, lane = old.lower, old.lane
+        if old.depth == depth and upper == HIGHEST:
+            upper = old.upper
+    word = (key.high << _HIGH_SHIFT | depth << 37 | lane << 32 | (lower + _BIAS) << 16
+            | (upper + _BIAS))
+    table[place] = key.low ^ word * _MIX_1
+    table[place + 1] = word

@@ -1,0 +1,1 @@
+"""Self-play training as a run that can be stopped, killed and resumed."""

@@ -1,0 +1,149 @@
+"""A batched Castle environment as a Stable-Baselines3 `VecEnv`."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import VecEnv
+
+from agents.networks.encoding import Encoding
+from castle_env.errors import OptionError
+from castle_env.position import PositionArray
+from castle_env.vector_env import CastleVectorEnv
+
+Rows: TypeAlias = npt.NDArray[np.float32]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+class SB3VecEnv(VecEnv):
+    """Hands a `CastleVectorEnv` in SAME_STEP mode to Stable-Baselines3.
+
+    All games are stepped in single calls. Observations are the env's planes, (n, 18, 6, 6), or with
+    an `encoding` its rows, (n, size); with `turned` too, each game is shown under a symmetry of the
+    board that is drawn when it starts. `infos` of finished games hold `terminal_observation`
+    and `episode` (r: reward, l: decisions of the learner, t: seconds since the start), as
+    `Monitor` would write them.
+    """
+
+    def __init__(
+        self, env: CastleVectorEnv, encoding: Encoding | None = None, turned: bool = False
+    ) -> None:
+        if env.autoreset_mode != AutoresetMode.SAME_STEP:
+            raise OptionError(f"autoreset_mode is {env.autoreset_mode}; allowed here: "
+                              f"{AutoresetMode.SAME_STEP}")
+        if turned and encoding is None:
+            raise OptionError("turned is True without an encoding; allowed: False, or an encoding")
+        self.env = env
+        self._maps: Final = encoding.symmetry_maps() if turned and encoding else None
+        self.symmetries = np.zeros(env.num_envs, dtype=np.int64)
+        self._encoding: Final = encoding
+        space = env.single_observation_space if encoding is None else encoding.space
+        super().__init__(env.num_envs, space, env.single_action_space)
+        self.lengths = np.zeros(env.num_envs, dtype=np.int64)
+        self._actions = np.zeros(env.num_envs, dtype=np.int64)
+        self._started = time.monotonic()
+
+    def reset(self) -> Rows:
+        """Start new games everywhere; the first observations."""
+        self.lengths[:] = 0
+        observations, _ = self.env.reset(seed=self._seeds[0])
+        self._reset_seeds()
+        self._turn(np.arange(self.num_envs))
+        return self.extend(observations)
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """Legal action masks as the learner sees the games, shape (n, num_actions), int8."""
+        masks = self.env.action_masks()
+        if self._maps is None:
+            return masks
+        return np.take_along_axis(masks, self._maps[1][self.symmetries], axis=1)
+
+    def _turn(self, started: Ints) -> None:
+        if self._maps is not None:
+            self.symmetries[started] = self.env.np_random.integers(len(self._maps[0]),
+                                                                   size=len(started))
+
+    def extend(self, planes: Rows) -> Rows:
+        """Observations of the games as they stand, from their planes."""
+        return self._rows(np.arange(self.num_envs), self.env.states, planes, self.env.seats)
+
+    def _rows(self, games: Ints, states: PositionArray, planes: Rows, seats: Ints) -> Rows:
+        """What the learner sees of some games, in states that need not be the present ones."""
+        if self._encoding is None:
+            return planes
+        rows = self._encoding.extend(states, planes, seats)
+        if self._maps is None:
+            return rows
+        return np.take_along_axis(rows, self._maps[0][self.symmetries[games]], axis=1)
+
+    def step_async(self, actions: Ints) -> None:
+        """Keep the actions, shape (n,), for `step_wait`."""
+        self._actions = (actions if self._maps is None
+                         else self._maps[1][self.symmetries, actions])
+
+    def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
+        """Play the actions; finished games have started anew."""
+        seats = self.env.seats.copy()
+        planes, rewards, dones, _, info = self.env.step(self._actions)
+        self.lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if dones.any():
+            self._add_ends(infos, info, rewards, np.flatnonzero(dones), seats)
+            self.lengths[dones] = 0
+            self._turn(np.flatnonzero(dones))
+        return self.extend(planes), rewards.astype(np.float32), dones, infos
+
+    def _add_ends(
+        self,
+        infos: list[dict[str, Any]],
+        info: dict[str, Any],
+        rewards: npt.NDArray[np.float64],
+        ended: Ints,
+        seats: Ints,
+    ) -> None:
+        seconds = round(time.monotonic() - self._started, 6)
+        planes = np.stack(info["final_obs"][ended])
+        states = info["final_info"]["final_state"][ended]
+        rows = self._rows(ended, states, planes, seats[ended])
+        for index, row in zip(ended, rows, strict=True):
+            infos[index] = {
+                "terminal_observation": row,
+                "TimeLimit.truncated": False,
+                "episode": {"r": float(rewards[index]), "l": int(self.lengths[index]),
+                            "t": seconds},
+            }
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Call a method of the batched env; of what it returns, one row belongs to each game."""
+        owner = self if method_name == "action_masks" else self.env
+        rows = getattr(owner, method_name)(*method_args, **method_kwargs)
+        return [rows[index] for index in self._get_indices(indices)]
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether the batched env has an attribute."""
+        return hasattr(self.env, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the batched env, which all games share."""
+        return [getattr(self.env, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the batched env, for all games at once."""
+        setattr(self.env, attr_name, value)
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """The games are in no wrapper."""
+        return [False for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[npt.NDArray[np.uint8] | None]:
+        """One frame for each game."""
+        return self.env.render() or ()
+
+    def close(self) -> None:
+        """Close the batched env."""
+        self.env.close()

@@ -1,0 +1,95 @@
+"""The learner's environment in self-play: a batch of games against a pool of opponents."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+
+from agents.openings import check_opening_plies
+from agents.training.game_log import GameLog
+from agents.training.opponent_pool import OpponentPool
+from castle_env.options import Reward, RulesetSource
+from castle_env.position import PositionArray
+from castle_env.vector_env import CastleVectorEnv, Indices
+
+
+class SelfPlayVectorEnv(CastleVectorEnv):
+    """`CastleVectorEnv` in which each game has an opponent of its own from a pool.
+
+    A new game draws its opponent and the learner's seat (each half of the time); finished games
+    are reported to the pool and to `game_log`. At each step every opponent is called once, for all
+    its games. Games start after 0 to `opening_plies` random plies, so that the learner sees more
+    than the positions which its own openings lead to.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        ruleset: RulesetSource,
+        pool: OpponentPool,
+        reward: Reward,
+        opening_plies: int = 0,
+    ) -> None:
+        super().__init__(num_envs, ruleset, opponent=pool.active()[0].agent, seat="random",
+                         reward=reward, autoreset_mode=AutoresetMode.SAME_STEP)
+        check_opening_plies(self.game, opening_plies)
+        self.pool = pool
+        self.opening_plies = opening_plies
+        self.game_log = GameLog(self.game.rules)
+        self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
+
+    def _start(self, indices: Indices) -> None:
+        self.opponents[indices] = self.pool.sample(len(indices), self.np_random)
+        super()._start(indices)
+
+    def _first_states(self, count: int) -> PositionArray:
+        states = self.game.initial_states(count)
+        plies = self.np_random.integers(self.opening_plies + 1, size=count)
+        for ply in range(self.opening_plies):
+            chosen = plies > ply
+            actions = self.game.random_actions(states[chosen], self.np_random)
+            states[chosen] = self.game.apply_actions(states[chosen], actions)
+        return states
+
+    def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
+        actions = np.empty(len(indices), dtype=np.int64)
+        numbers = self.opponents[indices]
+        for number in np.unique(numbers):
+            games = numbers == number
+            agent = self.pool.members[int(number)].agent
+            actions[games] = agent.select_actions(self.states[indices[games]], self.np_random)
+        return actions
+
+    def _final_info(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        states, seats, opponents = self.states[ended], self.seats[ended], self.opponents[ended]
+        margins = self.game.margins(states) * (1 - 2 * seats)
+        points = (np.sign(margins) + 1) / 2
+        for number in np.unique(opponents):
+            games, member = opponents == number, self.pool.members[int(number)]
+            member.record(points[games])
+            self.game_log.add(member.kind, states[games], seats[games], margins[games])
+        return super()._final_info(ended)
+
+    def get_state(self) -> dict[str, Any]:
+        """All that changes while games go on, as plain values and arrays."""
+        return {
+            "states": self.states.view(np.int64).reshape(self.num_envs, -1),
+            "seats": self.seats,
+            "opponents": self.opponents,
+            "episodes": self._episodes,
+            "over": self._over,
+            "unheard": self._unheard,
+            "rng": self.np_random.bit_generator.state,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> npt.NDArray[np.float32]:
+        """Take up what `get_state` gave; returns the current observations."""
+        self.states[:] = np.ascontiguousarray(state["states"]).view(self.states.dtype).reshape(-1)
+        self.seats[:] = state["seats"]
+        self.opponents[:] = state["opponents"]
+        self._episodes[:] = state["episodes"]
+        self._over[:] = state["over"]
+        self._unheard[:] = state["unheard"]
+        self.np_random.bit_generator.state = state["rng"]
+        return self._observe({})[0]

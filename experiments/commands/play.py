@@ -1,0 +1,114 @@
+"""`castle play`: a game in the terminal or in the browser, against agents or among persons."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import randbits
+from typing import Final, Literal
+
+from castle_env import Agent, Game, OptionError, Position, Ruleset, load_ruleset, make_agent
+from experiments.options import RulesetOptions
+from experiments.play.dialogue import Dialogue
+from experiments.play.games_file import new_games_file
+from experiments.play.live_game import HUMAN, LiveGame
+from experiments.play.terminal import Terminal
+
+# Who plays where nobody is named: the networks that come with the package know one ruleset each.
+NETWORKS: Final = {"storm": "ppo-storm", "sudden-death": "ppo-sudden-death"}
+OPPONENT: Final = "alphabeta:4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Play(RulesetOptions):
+    """Play in the terminal, or with --web in the browser; `help` in the game lists the commands.
+
+    Lines may be piped in: the end of the input ends the game. One that cannot be understood changes
+    nothing; where there was one, the exit status is 2 in the end.
+    """
+
+    against: str | None = None
+    """Agent that plays against you, with --seat none that of player 1; when left out, the trained
+    network for these rules that comes with the package, alphabeta:4 where there is none."""
+    seat: Literal["0", "1", "both", "none"] = "0"
+    """Player that you are; both: two persons; none: watch two agents."""
+    first: str | None = None
+    """With --seat none: agent of player 0; when left out, chosen as for --against."""
+    seed: int | None = None
+    """Seed of the agents; drawn anew when left out."""
+    start: str | None = None
+    """Text of the position to begin with; the ruleset's start when left out."""
+    seconds: float = 2.0
+    """Seconds that `hint` and `why` may take."""
+    pause: float = 1.0
+    """With --seat none in a terminal: seconds between moves."""
+    save_games: Path | None = None
+    """Also write the games to this new file."""
+    web: bool = False
+    """Play in the browser instead; this program is then the page's server."""
+    port: int = 8000
+    """With --web: port of the server; 0 takes any that is free."""
+    browser: bool = True
+    """With --web: open the page."""
+
+
+def run(options: Play) -> None:
+    """Play until the person quits or the input ends; `OptionError` then if lines were wrong."""
+    game = options.game()
+    players = players_of(options, game.rules)
+    if options.web:
+        _serve(options, game, players)
+        return
+    live = LiveGame(game, players, _agents(game, players), _seed(options), _start(options, game))
+    if not options.seconds > 0 or not 0 <= options.pause <= 60:
+        raise OptionError(f"seconds is {options.seconds!r} and pause {options.pause!r}; allowed: "
+                          "seconds above 0, and a pause from 0 to 60")
+    with new_games_file(options.save_games) as save:
+        dialogue = Dialogue(live, Terminal(), save, options.seconds, options.pause)
+        dialogue.run()
+    dialogue.check_input()
+
+
+def players_of(options: Play, rules: Ruleset) -> tuple[str, str]:
+    """Names of players 0 and 1; raises `OptionError` for agents that have no seat."""
+    if options.first is not None and options.seat != "none":
+        raise OptionError(f"first is {options.first!r} with --seat {options.seat}; allowed: only "
+                          "with --seat none, since player 0 is you or --against")
+    if options.against is not None and options.seat == "both":
+        raise OptionError(f"against is {options.against!r} with --seat both; allowed: no agent, "
+                          "since both players are persons")
+    default = default_opponent(rules)
+    opponent = options.against or default
+    return {"0": (HUMAN, opponent), "1": (opponent, HUMAN), "both": (HUMAN, HUMAN),
+            "none": (options.first or default, opponent)}[options.seat]
+
+
+def default_opponent(rules: Ruleset) -> str:
+    """The network for a ruleset, `OPPONENT` where there is none."""
+    return next((name for preset, name in NETWORKS.items()
+                 if load_ruleset(preset).digest == rules.digest), OPPONENT)
+
+
+def _agents(game: Game, players: tuple[str, str]) -> tuple[Agent | None, Agent | None]:
+    first, second = (None if name == HUMAN else make_agent(name, game) for name in players)
+    return first, second
+
+
+def _seed(options: Play) -> int:
+    if options.seed is not None and options.seed < 0:
+        raise OptionError(f"seed is {options.seed}; allowed: an integer from 0 on")
+    return randbits(32) if options.seed is None else options.seed
+
+
+def _start(options: Play, game: Game) -> Position | None:
+    return None if options.start is None else game.parse_position(options.start)
+
+
+def _serve(options: Play, game: Game, players: tuple[str, str]) -> None:
+    """Serve the page; raises `OptionError` for options of the terminal."""
+    given = [name for name in ("seed", "start", "save_games", "seconds", "pause")
+             if getattr(options, name) != getattr(Play, name)]
+    if given:
+        raise OptionError(f"--web with {', '.join(given)}; allowed: these only in the terminal")
+    # The server's packages take their time to load.
+    from experiments.web import serve
+
+    serve(game.rules, players, port=options.port, open_browser=options.browser)

@@ -1,0 +1,99 @@
+"""`castle train`: self-play training as a run that can be stopped and resumed."""
+
+from argparse import ArgumentError, ArgumentParser
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import tyro
+
+from agents.networks.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    load_checkpoint,
+    newest_checkpoint,
+)
+from agents.training.config import PRESETS, Preset, TrainConfig
+from castle_env import Game, OptionError, Ruleset
+from experiments.measure.panel import check_training, learn, measure
+from experiments.options import GameOptions, command_line
+from experiments.report import run_report as report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(GameOptions):
+    """Train an agent by self-play with MaskablePPO; Ctrl-C saves and stops, --resume goes on."""
+
+    preset: Preset = "standard"
+    """What the options of training are where they are not given: quick (about 1 minute for one
+    mode on two cores), standard (about 4) or strong (about 25; the shipped agents come from it).
+    """
+    config: tyro.conf.OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
+    """How to train."""
+    resume: Path | None = None
+    """A run's folder to go on with, under its own options; only --until goes with it."""
+    until: int | None = None
+    """With --resume: learner steps in all, when other than the run's own."""
+
+    @classmethod
+    def defaults(cls, arguments: Sequence[str]) -> "Train":
+        """What holds where `arguments` say nothing else: the config of the preset they name."""
+        parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+        parser.add_argument("--preset", choices=list(PRESETS), default=cls.preset)
+        try:
+            preset = parser.parse_known_args(arguments)[0].preset
+        except ArgumentError:
+            return cls()  # the message for a wrong preset is that of all options
+        return cls(preset=preset, config=PRESETS[preset])
+
+
+def run(options: Train) -> None:
+    """Train a new agent, or go on with an old run, and write its report."""
+    if options.resume is not None:
+        _resume(options, options.resume)
+        return
+    if options.until is not None:
+        raise OptionError("until is for --resume; allowed without it: --steps")
+    game = options.game()
+    check_training(game, options.config)
+    with options.new_folder(f"train-{game.rules.name}") as folder:
+        _learn_and_measure(game, options.config, folder, None)
+
+
+def _resume(options: Train, folder: Path) -> None:
+    if options != Train(resume=folder, until=options.until):
+        raise OptionError("other options than --until are given with --resume; allowed: none, "
+                          "since a run goes on under its own")
+    checkpoint = load_checkpoint(newest_checkpoint(folder))
+    if "optimizer" not in checkpoint.tensors:
+        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
+                              "one of a training run, which can go on")
+    config, steps = TrainConfig.from_dict(checkpoint.card["config"]), checkpoint.tensors["steps"]
+    if options.until is not None:
+        config = replace(config, steps=options.until)
+        if options.until < steps:
+            raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
+                              f"steps that {str(folder)!r} has behind it")
+    game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
+    check_training(game, config)
+    print(f"resuming {folder} at {steps:,} steps")
+    _learn_and_measure(game, config, folder, checkpoint)
+
+
+def _learn_and_measure(
+    game: Game, config: TrainConfig, folder: Path, checkpoint: Checkpoint | None
+) -> None:
+    steps, evaluations = learn(game, config, folder, checkpoint)
+    agent = f"ppo:{folder}"
+    summaries, records = measure(game, agent, config.report_games, config.seed)
+    title = f"{agent} in {game.rules.name} after {steps:,} steps"
+    report.write_results(folder, config.to_dict(), game,
+                         {"steps": steps, "evaluations": evaluations, "final": summaries})
+    path = report.write_report(folder, [
+        report.intro(title, command_line(), game, config.seed),
+        report.READING, report.summary_markdown(summaries),
+        report.draw_learning(folder, "learning", agent, evaluations),
+        report.draw_summaries(folder, "final", agent, summaries, records),
+    ])
+    report.print_summaries(summaries, title)
+    print(f"report: {path}\nagent: {agent}")

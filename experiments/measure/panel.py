@@ -1,0 +1,161 @@
+"""Training measured against a fixed panel of opponents, with a line of progress."""
+
+import shlex
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from agents.networks.checkpoint import Checkpoint
+from agents.openings import longest_opening
+from agents.training.config import TrainConfig
+from agents.training.run import Evaluation, Progress, train
+from agents.training.trainer import check_device
+from castle_env import Agent, Game, make_agent
+from castle_env.ruleset import STORM
+from experiments.measure.decisions import (
+    Truth,
+    choices_in_random_play,
+    judge_all,
+    summarise_decisions,
+)
+from experiments.measure.intervals import Interval
+from experiments.measure.match import check_match, play_match
+from experiments.measure.records import GameRecord, Summary, summarise
+from experiments.options import command_line
+from experiments.progress import progress_bar
+
+# Every agent is measured against the same opponents, whatever it trained against.
+PANEL: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
+_SHORT_NAMES: Final = {"random": "random", "greedy": "greedy", "alphabeta:2": "ab2",
+                       "alphabeta:4": "ab4"}
+# Random plies before each measured game, or fewer where a ruleset's games are too short.
+OPENING_PLIES: Final = 4
+# Regret is measured from this ply on, where the exact values of all moves are quickly found.
+FIRST_JUDGED_PLY: Final = 6
+
+
+def check_training(game: Game, config: TrainConfig) -> None:
+    """Raise `CastleError` for what would end a run halfway."""
+    for count in (config.evaluation_games, config.report_games):
+        check_match(game, count, _opening_plies(game), config.seed)
+    check_device(config.device)
+    for name in config.baselines:
+        make_agent(name, game)
+
+
+def _opening_plies(game: Game) -> int:
+    return min(OPENING_PLIES, longest_opening(game))
+
+
+def learn(
+    game: Game,
+    config: TrainConfig,
+    folder: Path,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[int, list[Evaluation]]:
+    """Train in a run's folder, with progress in the terminal; see `agents.training.run.train`.
+
+    Raises `KeyboardInterrupt` after a run that was stopped, having said how to go on with it.
+    """
+    torch.set_num_threads(config.threads)
+    positions = config.regret_positions if game.rules.mode == STORM else 0
+    panel = Panel(game, config.evaluation_games, positions, config.seed)
+    columns = (BarColumn(bar_width=10), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
+    console = Console(stderr=True, force_jupyter=False)
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("training", total=config.steps, shown="")
+
+        def show(progress: Progress) -> None:
+            bar.update(task, completed=progress.steps, shown=_progress_text(progress))
+
+        steps, evaluations = train(game, config, folder, panel.evaluate, show, checkpoint,
+                                   command_line())
+    if steps < config.steps:
+        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
+              f"castle train --resume {shlex.quote(str(folder))}")
+        raise KeyboardInterrupt
+    return steps, evaluations
+
+
+def _progress_text(progress: Progress) -> str:
+    """Steps, speed, points against the panel and regret, short enough for 80 columns."""
+    done = f"{progress.steps // 1000}k/{progress.total // 1000}k {progress.steps_per_second:,.0f}/s"
+    if progress.evaluation is None:
+        return done
+    rates = [f"{_SHORT_NAMES[row['opponent']]} {row['win_rate']:.0%}"
+             for row in progress.evaluation["rows"]]
+    regret = progress.evaluation["regret"]
+    return " ".join([done, *rates, *([f"regret {regret['estimate']:.2f}"] if regret else [])])
+
+
+class Panel:
+    """Measures agents as they learn: against fixed opponents and, in storm, against the truth.
+
+    The games and positions are the same at every call and do not depend on those of training.
+    """
+
+    def __init__(self, game: Game, games: int, positions: int, seed: int) -> None:
+        self._game: Final = game
+        self._games: Final = games
+        self._seed: Final = seed
+        self._opponents: Final = [make_agent(name, game) for name in PANEL]
+        self._regret: Final = RegretMeter(game, positions, seed) if positions else None
+
+    def evaluate(self, agent: Agent) -> Evaluation:
+        """A row for each opponent, and the regret where there is one; see `agents.training.run`."""
+        regret = self._regret.measure(agent).to_dict() if self._regret else None
+        return {"rows": [self._row(agent, opponent) for opponent in self._opponents],
+                "regret": regret}
+
+    def _row(self, agent: Agent, opponent: Agent) -> dict[str, Any]:
+        records = play_match(self._game, (agent, opponent), self._games,
+                             _opening_plies(self._game), self._seed)
+        both = summarise(records, agent.name, opponent.name, self._seed).rows[-1]
+        return {
+            "opponent": opponent.name,
+            "win_rate": both.win_rate.estimate,
+            "win_rate_interval": [both.win_rate.estimate, both.win_rate.low, both.win_rate.high],
+            "margin": both.margin.estimate,
+            "distinct_games": both.distinct_games,
+        }
+
+
+class RegretMeter:
+    """The exact regret of agents in VP per move, over the same random positions for all of them.
+
+    `positions` of each ply from `FIRST_JUDGED_PLY` to the end. The exact values are found at the
+    first call and kept.
+    """
+
+    def __init__(self, game: Game, positions: int, seed: int) -> None:
+        self._game: Final = game
+        self._positions: Final = positions
+        self._seed: Final = seed
+        self._truth: Final = Truth(game)
+        self._plies: Final = range(min(FIRST_JUDGED_PLY, game.rules.max_plies - 1),
+                                   game.rules.max_plies)
+
+    def measure(self, agent: Agent) -> Interval:
+        """Mean regret with its 95% bootstrap interval."""
+        choices = choices_in_random_play(self._game, agent, self._positions, self._plies,
+                                         self._seed)
+        decisions = judge_all(self._truth, choices)
+        return summarise_decisions(decisions, self._seed)[0].regret
+
+
+def measure(
+    game: Game, agent: str, games: int, seed: int
+) -> tuple[list[Summary], list[GameRecord]]:
+    """Results of an agent against each opponent of the panel, and the games behind them."""
+    player = make_agent(agent, game)
+    summaries, records = [], []
+    with progress_bar(f"measuring {agent}", games * len(PANEL)) as advance:
+        for name in PANEL:
+            records += play_match(game, (player, make_agent(name, game)), games,
+                                  _opening_plies(game), seed, advance)
+            summaries.append(summarise(records, player.name, name, seed))
+    return summaries, records

@@ -1,0 +1,1 @@
+"""Games that a person plays or looks at in the terminal, and their files."""

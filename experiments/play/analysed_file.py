@@ -1,0 +1,88 @@
+"""Files of storm games, to whose moves their exact values and turning points are added."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from agents.runs import check_writable, write_json_atomic, write_text_atomic
+from agents.solve.perfect_play import PerfectPlay
+from castle_env import AgentError, OptionError
+from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
+from castle_env.ruleset import STORM
+from experiments.commands.analyse import Analyse, MoveValue, analyse_game, show, totals
+
+# What an analysis adds to a comment, so that another one can take it away again.
+_MARK: Final = re.compile(r" ?\[(?:win|draw|loss) to (?:win|draw|loss); best: [A-Za-z0-9 ]*\]$")
+
+
+def run_file(options: Analyse) -> None:
+    """Print the values of all games, and write the games with them.
+
+    Whatever is known when the command is stopped is written, the other games as they were. Raises
+    `GameFileError`, `OptionError` and `AgentError` before anything is computed.
+    """
+    path = Path(options.what)
+    out = options.out or path.with_suffix(f".analysed{path.suffix}")
+    check_writable(out)
+    if options.ruleset or options.mode:
+        raise OptionError(f"{'ruleset' if options.ruleset else 'mode'} is "
+                          f"{options.ruleset or options.mode!r}; allowed: none, since a file of "
+                          "games tells its own")
+    games = read_storm_games(path)
+    results: list[dict[str, Any]] = []
+    done: list[SavedGame] = []
+    try:
+        for saved, values in _analysed(games):
+            done.append(annotated(saved, values))
+            results.append({"ruleset": saved.rules.to_dict(),
+                            "moves": [asdict(value) for value in values]})
+    finally:
+        if done:
+            write_text_atomic(out, "\n".join(map(format_game, done + games[len(done):])))
+            print(f"written: {out}")
+    if options.json:
+        write_json_atomic(options.json, {"kind": "games", "games": results})
+
+
+def read_storm_games(path: Path) -> list[SavedGame]:
+    """All games of a file; raises `AgentError` for one that the solver does not reach."""
+    games = list(read_games(path))
+    if not games:
+        raise GameFileError(f"{str(path)!r} holds no games")
+    for number, saved in enumerate(games, 1):
+        if saved.rules.mode != STORM:
+            raise AgentError(f"game {number} of {str(path)!r} is one of {saved.rules.mode}; "
+                             "allowed: storm, whose values the solver can prove")
+    return games
+
+
+def _analysed(games: Sequence[SavedGame]) -> Iterator[tuple[SavedGame, list[MoveValue]]]:
+    """Each game with its values, which are printed as they come."""
+    play: PerfectPlay | None = None
+    for number, saved in enumerate(games, 1):
+        # Games of one ruleset share what has been proven.
+        if play is None or play.game.rules != saved.rules:
+            play = PerfectPlay(saved.game)
+        print(f"game {number} of {len(games)}: {saved.players[0]!r} against {saved.players[1]!r}")
+        values = show(analyse_game(play, [move.action for move in saved.moves], saved.start))
+        print(f"{totals(values)}\n")
+        yield saved, values
+
+
+def annotated(saved: SavedGame, values: Sequence[MoveValue]) -> SavedGame:
+    """The game with a value at each move and the turning points marked in the comments.
+
+    What an earlier analysis has marked is replaced; all other comments stay.
+    """
+    return replace(saved, moves=tuple(_annotated(move, value) for move, value in
+                                      zip(saved.moves, values, strict=True)))
+
+
+def _annotated(move: SavedMove, value: MoveValue) -> SavedMove:
+    comment = _MARK.sub("", move.comment)
+    if value.mark:
+        comment = f"{comment} [{value.mark}; best: {' '.join(value.best_moves)}]".lstrip()
+    return SavedMove(move.action, float(value.value if value.player == "A" else -value.value),
+                     comment)

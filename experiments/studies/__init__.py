@@ -1,0 +1,1 @@
+"""Studies of rulesets and trainings: cells, findings and their reports."""

@@ -1,0 +1,217 @@
+"""Pictures of balance studies, one per question; see `experiments.report.plots`."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import PercentFormatter
+
+from castle_env.board import DIRECTIONS, SIZE
+from experiments.report import plots
+from experiments.report.tables import SEAT_NAMES
+from experiments.studies.fairness import Cost, Fairness
+from experiments.studies.played import PlayedCost
+from experiments.studies.study import Axis
+
+_MARGINS: Final = LinearSegmentedColormap.from_list("margins",
+                                                    [plots.RED, "#FFFFFF", plots.BLUE])
+_MOST_COLUMNS: Final = 16
+_BOARDS_PER_ROW: Final = 4
+
+
+def values_map(
+    axes: Sequence[Axis], rulesets: Sequence[Fairness], path: Path, subject: str
+) -> None:
+    """What each ruleset is worth: a field for each, with player 0's margin under best play.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    across = _axes_across(axes)
+    down = [index for index in range(len(axes)) if index not in across]
+    columns = sorted({_place(axes, ruleset, across) for ruleset in rulesets})
+    rows = sorted({_place(axes, ruleset, down) for ruleset in rulesets})
+    values = np.full((len(rows), len(columns)), np.nan)
+    for ruleset in rulesets:
+        place = (rows.index(_place(axes, ruleset, down)),
+                 columns.index(_place(axes, ruleset, across)))
+        values[place] = ruleset.value
+    figure, picture = plots.new_figure(
+        f"Exact value of each ruleset, {subject}",
+        "first player's VP margin under best play; blue: wins, red: loses",
+        4 + 0.55 * len(columns), 2.2 + 0.24 * len(rows))
+    _field(picture, values)
+    picture.set_xticks(range(len(columns)), [_names(axes, across, place) for place in columns],
+                       rotation=30, ha="right", rotation_mode="anchor", fontsize=8)
+    picture.set_yticks(range(len(rows)), [_names(axes, down, place) for place in rows], fontsize=8)
+    plots.save(figure, path)
+
+
+def _axes_across(axes: Sequence[Axis]) -> list[int]:
+    """Which axes run from left to right: as many as give no more than so many columns."""
+    across: list[int] = []
+    for index, axis in enumerate(axes):
+        others = prod(len(axes[other].values) for other in across)
+        if others * len(axis.values) <= _MOST_COLUMNS and len(across) + 1 < max(len(axes), 2):
+            across.append(index)
+    return across
+
+
+def _place(axes: Sequence[Axis], ruleset: Fairness, which: Sequence[int]) -> tuple[int, ...]:
+    return tuple(list(axes[index].values).index(ruleset.labels[index]) for index in which)
+
+
+def _names(axes: Sequence[Axis], which: Sequence[int], place: tuple[int, ...]) -> str:
+    return ", ".join(list(axes[index].values)[value]
+                     for index, value in zip(which, place, strict=True))
+
+
+def _field(picture: Axes, values: npt.NDArray[np.float64]) -> None:
+    picture.imshow(np.ma.masked_invalid(values), cmap=_MARGINS, norm=_norm(values),
+                   aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            picture.text(column, row, _signed(value), ha="center", va="center", fontsize=7,
+                         color=plots.BLACK)
+    picture.grid(visible=False)
+    picture.tick_params(length=0)
+    picture.spines[:].set_visible(False)
+
+
+def _norm(values: npt.NDArray[np.float64]) -> TwoSlopeNorm:
+    """Colours with white at 0, and pale enough for black writing at the far ends."""
+    most = 1.6 * max(1.0, float(np.nanmax(np.abs(values))))
+    return TwoSlopeNorm(0, -most, most)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+g}".replace("-", "−") if value else "0"
+
+
+def balance_and_decision(
+    rulesets: Sequence[Fairness], best: Sequence[Fairness], path: Path, subject: str
+) -> None:
+    """Which rulesets are balanced and decisive: a point for each, the best ones numbered.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    figure, axes = plots.new_figure(
+        f"Balance and decisiveness after random openings, {subject}",
+        "a point: a ruleset (darker: several); best play after the opening; a draw is half a win",
+        7.5, 4.6)
+    axes.scatter([ruleset.first_score for ruleset in rulesets],
+                 [ruleset.decided for ruleset in rulesets], s=34, color=plots.BLUE, alpha=0.35,
+                 linewidths=0, clip_on=False, zorder=3)
+    places: dict[tuple[float, float], list[int]] = {}
+    for place, ruleset in enumerate(best, start=1):
+        places.setdefault((ruleset.first_score, ruleset.decided), []).append(place)
+    for point, numbers in places.items():
+        axes.plot(*point, marker="o", markersize=9, zorder=4, color=plots.ORANGE,
+                  markeredgecolor=plots.BLACK, clip_on=False, linestyle="none")
+        axes.annotate(", ".join(map(str, numbers)), point, xytext=(8, 5), fontsize=8,
+                      textcoords="offset points")
+    axes.text(0.98, 0.96, "\n".join(f"{place}: {ruleset.name}" for place, ruleset
+                                    in enumerate(best, start=1)),
+              transform=axes.transAxes, ha="right", va="top", fontsize=8, color=plots.BLACK)
+    axes.axvline(0.5, color=plots.GREY, linewidth=1, zorder=0.9)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.06)
+    for axis, label in ((axes.xaxis, "points of the first player (line: even)"),
+                        (axes.yaxis, "openings that are decided")):
+        axis.set_major_formatter(PercentFormatter(1))
+        axis.set_label_text(label)
+    axes.grid(visible=True, axis="both", color="#E4E4E4", linewidth=0.8)
+    plots.save(figure, path)
+
+
+def first_moves_map(
+    boards: Mapping[str, tuple[Sequence[str], Mapping[str, int]]], path: Path, subject: str
+) -> None:
+    """What each first move is worth, on the board: a field where the faction slides in.
+
+    boards: for each ruleset its six ranks of strongholds and player 0's margin after each move.
+    Raises `RunError` where the file cannot be written.
+    """
+    columns = min(_BOARDS_PER_ROW, len(boards))
+    rows = -(-len(boards) // columns)
+    figure = plots.bare_figure(max(6.0, 2.9 * columns), 1.0 + 2.9 * rows)
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    norm = _norm(np.array([margin for _, moves in boards.values() for margin in moves.values()],
+                          dtype=np.float64))
+    for panel, (name, (ranks, moves)) in zip(panels, boards.items(), strict=False):
+        _board(panel, ranks)
+        _moves(panel, moves, norm)
+        panel.set_title(name, fontsize=8, color=plots.BLACK)
+    for panel in panels[len(boards):]:
+        panel.set_axis_off()
+    plots.headline(figure, f"First player's margin after each first move, {subject} "
+                           "(blue: wins, red: loses)")
+    plots.save(figure, path)
+
+
+def _board(panel: Axes, ranks: Sequence[str]) -> None:
+    panel.set_axis_off()
+    panel.set_aspect("equal")
+    panel.set_xlim(-1.6, SIZE + 0.6)
+    panel.set_ylim(SIZE + 0.6, -1.6)
+    for rank, squares in enumerate(ranks):
+        for file, square in enumerate(squares):
+            colour = plots.BLACK if square == "#" else "#F4F4F4"
+            panel.add_patch(Rectangle((file - 0.5, rank - 0.5), 1, 1, facecolor=colour,
+                                      edgecolor="#CCCCCC", linewidth=0.6))
+
+
+def _moves(panel: Axes, moves: Mapping[str, int], norm: TwoSlopeNorm) -> None:
+    for name, margin in moves.items():
+        if len(name) == 2:
+            column, row = _door(name)
+            panel.add_patch(Rectangle((column - 0.45, row - 0.45), 0.9, 0.9, linewidth=0.6,
+                                      facecolor=_MARGINS(norm(margin)), edgecolor=plots.GREY))
+            panel.text(column, row, _signed(margin), ha="center", va="center", fontsize=7,
+                       color=plots.BLACK)
+
+
+def _door(move: str) -> tuple[int, int]:
+    """Column and row of the field just outside the board where a faction slides in."""
+    side, lane = "NSWE".index(move[0]), move[1]
+    assert side < DIRECTIONS
+    if side < 2:
+        return "abcdef".index(lane), (-1, SIZE)[side]
+    return (-1, SIZE)[side - 2], SIZE - int(lane)
+
+
+def restriction_costs(
+    costs: Sequence[Cost | PlayedCost], path: Path, subject: str, opponent: str = "perfect play"
+) -> None:
+    """What each restriction costs, from either seat: a point for each ruleset.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    names = list(dict.fromkeys(cost.restriction for cost in costs))
+    figure, axes = plots.new_figure(
+        f"What restricted play costs against {opponent}, {subject}",
+        "a point: a ruleset; diamond: their mean; VP of margin that the restricted player loses",
+        7.5, 2.0 + 0.6 * len(names))
+    for seat, colour in ((0, plots.BLUE), (1, plots.RED)):
+        for row, name in enumerate(names):
+            height = row + 0.16 * (2 * seat - 1)
+            lost = [cost.cost for cost in costs
+                    if (cost.restriction, cost.seat) == (name, seat)]
+            axes.plot(lost, [height] * len(lost), marker="o", linestyle="none", color=colour,
+                      markersize=6, alpha=0.4, markeredgewidth=0)
+            axes.plot([float(np.mean(lost))], [height], marker="D", linestyle="none", markersize=7,
+                      color=colour, markeredgecolor=plots.BLACK,
+                      label=f"{SEAT_NAMES[seat]} player restricted" if row == 0 else None)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.axvline(0, color=plots.GREY, linewidth=1, zorder=0.9)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x", color="#E4E4E4", linewidth=0.8)
+    axes.set_xlabel("VP lost")
+    plots.legend(figure, axes)
+    plots.save(figure, path)

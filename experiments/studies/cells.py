@@ -1,0 +1,95 @@
+"""Cells of a study: computed on a backend, kept in a file of JSON lines, never computed twice.
+
+A row has `key`, `kind`, `ruleset` (its name in the study), `digest`, `params`, `seed`, `command`,
+`cpu_seconds` and either `result` or `error`.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from time import process_time
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from agents.runs import RunError
+from castle_env import Game
+from experiments.backend import Backend
+from experiments.studies.study import Cell
+
+Row: TypeAlias = dict[str, Any]
+Compute: TypeAlias = Callable[[Game, Mapping[str, Any], int | None], dict[str, Any]]
+
+# What computes each kind of cell, as module and function, imported when it is needed.
+KINDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
+    "value": ("experiments.studies.exact_cells", "value_cell"),
+    "restricted": ("experiments.studies.exact_cells", "restricted_cell"),
+    "match": ("experiments.studies.played_cells", "match_cell"),
+    "restricted-match": ("experiments.studies.played_cells", "restricted_match_cell"),
+    "training": ("experiments.studies.training_cells", "training_cell"),
+})
+
+
+def compute(cell: Cell) -> Row:
+    """A cell's row without its command; what goes wrong is in it as `error`."""
+    started = process_time()
+    row: Row = {"key": cell.key, "kind": cell.kind, "ruleset": cell.rules.name,
+                "digest": cell.rules.digest, "params": dict(cell.params), "seed": cell.seed}
+    try:
+        module, function = KINDS[cell.kind]
+        compute_kind: Compute = getattr(import_module(module), function)
+        row["result"] = compute_kind(Game(cell.rules), cell.params, cell.seed)
+    except Exception as error:
+        row["error"] = f"{type(error).__name__}: {error}"
+    return row | {"cpu_seconds": round(process_time() - started, 3)}
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    file: Path,
+    backend: Backend,
+    command: str,
+    advance: Callable[[int], None] = lambda done: None,
+) -> dict[str, Row]:
+    """Rows of all cells by key: those that the file holds, and the others, which are added to it.
+
+    Cells that failed before are computed again. `advance` is told how many more cells are there.
+    Raises `RunError` for a file that cannot be read or written, and `BackendError`.
+    """
+    known, whole = read_cells(file)
+    rows = {key: row for key, row in known.items() if "result" in row}
+    todo = [cell for cell in cells if cell.key not in rows]
+    advance(len(cells) - len(todo))
+    try:
+        with open(file, "ab") as lines:
+            lines.truncate(whole)
+
+            def keep(index: int, row: Row) -> None:
+                row = row | {"command": command}
+                rows[row["key"]] = row
+                lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+                lines.flush()
+                advance(1)
+
+            backend.map(compute, todo, keep)
+    except OSError as error:
+        raise RunError(f"cannot write {str(file)!r}: {error.strerror or error}") from error
+    return {cell.key: rows[cell.key] for cell in cells}
+
+
+def read_cells(file: Path) -> tuple[dict[str, Row], int]:
+    """Rows by key, the last of each, and how many bytes are whole lines: a kill may tear one."""
+    try:
+        data = file.read_bytes() if file.exists() else b""
+    except OSError as error:
+        raise RunError(f"cannot read {str(file)!r}: {error.strerror or error}") from error
+    whole = data.rfind(b"\n") + 1
+    rows: dict[str, Row] = {}
+    for number, line in enumerate(data[:whole].splitlines(), start=1):
+        try:
+            row = json.loads(line)
+            rows[row["key"]] = row
+        except (ValueError, TypeError, KeyError):
+            raise RunError(f"{str(file)!r}, line {number}: {line[:60]!r} is no cell; allowed: a "
+                           "JSON object with a key") from None
+    return rows, whole

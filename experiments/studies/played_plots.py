@@ -1,0 +1,111 @@
+"""Pictures of what agents played under the rulesets of a study; see `experiments.report.plots`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from experiments.report import plots
+from experiments.studies.played import RACES, Match
+
+_PANELS_PER_ROW: Final = 3
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+_CHARACTERS: Final = {"race": plots.BLUE, "siege": plots.GREEN, "stall": plots.RED}
+
+
+def _title(match: Match) -> str:
+    return f"{match.name}  {match.agents[0]}".strip()
+
+
+def margins_by_ruleset(matches: Sequence[Match], path: Path, subject: str) -> None:
+    """By how much the first player wins or loses against its like: a line for each match.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    figure, axes = plots.new_figure(
+        f"First player's margin when agents play themselves, {subject}",
+        "thin: 5% to 95% of games, thick: the middle half, ◆ mean; right of 0 the first player won",
+        7.5, 1.8 + 0.26 * len(matches))
+    for row, match in enumerate(matches):
+        counts = match.result["margins"]["0"]
+        margins = np.repeat([int(margin) for margin in counts], list(counts.values()))
+        low, first, third, high = np.quantile(margins, [0.05, 0.25, 0.75, 0.95])
+        axes.plot([low, high], [row, row], color=plots.BLUE, linewidth=1)
+        axes.plot([first, third], [row, row], color=plots.BLUE, linewidth=5, alpha=0.5,
+                  solid_capstyle="butt")
+        axes.plot([margins.mean()], [row], marker="D", color=plots.BLUE, markersize=5,
+                  markeredgecolor=plots.BLACK)
+    axes.axvline(0, color=plots.GREY, linewidth=1, zorder=0.9)
+    axes.set_yticks(range(len(matches)), [_title(match) for match in matches], fontsize=8)
+    axes.set_ylim(len(matches) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x", color="#E4E4E4", linewidth=0.8)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("first player's Victory Points minus the second's")
+    plots.save(figure, path)
+
+
+def leads_over_time(matches: Sequence[Match], path: Path, subject: str) -> None:
+    """Who leads during games of equals: a panel for each match, all on the same scales.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    columns = min(_PANELS_PER_ROW, len(matches))
+    rows = -(-len(matches) // columns)
+    figure = plots.bare_figure(max(6.0, 3.1 * columns), 1.2 + 1.9 * rows)
+    panels: list[Axes] = list(figure.subplots(rows, columns, sharey=True, squeeze=False).flat)
+    for axes, match in zip(panels, matches, strict=False):
+        games = match.result["leads"][0][1]
+        # What a few long games do alone says little of the others.
+        plies, _, means, lows, highs = zip(
+            *(row for row in match.result["leads"] if row[1] >= games / 4), strict=True)
+        axes.fill_between(plies, lows, highs, color=plots.BLUE, alpha=0.15, linewidth=0)
+        axes.plot(plies, means, color=plots.BLUE, linewidth=2)
+        axes.axhline(0, color=plots.GREY, linewidth=1, zorder=0.9)
+        axes.set_title(_title(match), loc="left", fontsize=8, color=plots.BLACK)
+        axes.tick_params(labelsize=8)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.set_xlabel("ply", fontsize=8)
+    for axes in panels[len(matches):]:
+        axes.set_visible(False)
+    for axes in panels[::columns]:
+        axes.set_ylabel("lead in VP", fontsize=8)
+    plots.headline(figure, f"First player's lead over time, {subject} (mean; band: 10% to 90% of "
+                           "games; as far as a quarter of them last)")
+    plots.save(figure, path)
+
+
+def races_and_sieges(matches: Sequence[Match], path: Path, subject: str) -> None:
+    """Which readings make a race, which a siege, which stall: a numbered point for each match.
+
+    Raises `RunError` where the file cannot be written.
+    """
+    figure, axes = plots.new_figure(
+        f"Race, siege or stall, {subject}",
+        f"blue: race (factions enter in {RACES:.0%} of plies), green: siege, red: stall; "
+        "marker: agent; number: ruleset", 8.5, 4.8)
+    agents = list(dict.fromkeys(match.agents[0] for match in matches))
+    names = list(dict.fromkeys(match.name for match in matches))
+    for match in matches:
+        point = match.result["quality"]["entries"]["estimate"], \
+            match.result["quality"]["duration"]["estimate"]
+        axes.plot(*point, marker=_MARKERS[agents.index(match.agents[0]) % len(_MARKERS)],
+                  color=_CHARACTERS[match.character], markersize=7, linestyle="none",
+                  markeredgecolor=plots.BLACK, clip_on=False)
+        axes.annotate(str(names.index(match.name) + 1), point, xytext=(5, 4), fontsize=7,
+                      textcoords="offset points")
+    for agent, marker in zip(agents, _MARKERS, strict=False):
+        axes.plot([], [], marker=marker, color="white", markeredgecolor=plots.BLACK,
+                  linestyle="none", label=agent)
+    axes.text(1.02, 1, "\n".join(f"{number}: {name}" for number, name in enumerate(names, 1)),
+              transform=axes.transAxes, va="top", fontsize=7, color=plots.BLACK)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_xlabel("plies in which a faction enters")
+    axes.set_ylabel("mean length in plies")
+    plots.legend(figure, axes)
+    plots.save(figure, path)
