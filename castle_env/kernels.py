@@ -353,14 +353,26 @@ def points_by_row(rules: Rules, side: int, other: int, strongholds: int, lost: i
 
 
 @kernel
+def lost_tokens(factions: int, position: Position) -> tuple[int, int]:
+    """Tokens that the mover and the opponent have lost, of `factions` each at the start."""
+    return (factions - position.own_hand - popcount(position.own),
+            factions - position.opposing_hand - popcount(position.opposing))
+
+
+@kernel
+def captures(factions: int, position: Position) -> tuple[int, int]:
+    """How many captured tokens score for the mover, and how many for the opponent."""
+    own_lost, opposing_lost = lost_tokens(factions, position)
+    return opposing_lost - position.opposing_forfeits, own_lost - position.own_forfeits
+
+
+@kernel
 def points_of_both(rules: Rules, position: Position) -> tuple[Points, Points]:
     """Victory Points so far by row: the mover's, then the opponent's."""
     own, opposing = position.own, position.opposing
-    own_lost = rules.factions - position.own_hand - popcount(own) - position.own_forfeits
-    opposing_lost = (rules.factions - position.opposing_hand - popcount(opposing)
-                     - position.opposing_forfeits)
-    return (points_by_row(rules, own, opposing, position.strongholds, opposing_lost),
-            points_by_row(rules, opposing, own, position.strongholds, own_lost))
+    own_captures, opposing_captures = captures(rules.factions, position)
+    return (points_by_row(rules, own, opposing, position.strongholds, own_captures),
+            points_by_row(rules, opposing, own, position.strongholds, opposing_captures))
 
 
 @kernel

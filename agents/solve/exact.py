@@ -10,8 +10,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.position_key import Symmetries, symmetry_table
 from agents.seeds import below, derived
+from agents.solve.exact_values import (
+    LAST_PLIES,
+    ToolArrays,
+    Tools,
+    exact_value,
+    new_tools,
+)
 from agents.solve.perfect_play import PerfectPlay
 from agents.solve.slides import (
     CREDIT,
@@ -23,34 +29,18 @@ from agents.solve.slides import (
     slide_to,
     write_slides,
 )
-from agents.solve.storm_search import BUSY_SLOTS, WORK_DTYPE, Work, search
-from agents.solve.transposition import HIGHEST, LOWEST, new_table
+from agents.solve.storm_search import search
 from castle_env.agent import Agent
 from castle_env.batch import load
 from castle_env.board import ENTRIES, PASS
 from castle_env.compiled import kernel
 from castle_env.errors import AgentError
 from castle_env.game import Game
-from castle_env.kernels import Rules, RuleTable
 from castle_env.position import Position, PositionArray, unstack
 
 Ints = npt.NDArray[np.int64]
-Records = npt.NDArray[np.void]
 
 HARDEST: Final = "hardest"
-# With so few plies left, whole batches are played in compiled code.
-LAST_PLIES: Final = 7
-_LAST_MEMORY: Final = 1 << 22
-
-
-class Tools(NamedTuple):
-    """What a search needs besides the position; see `agents.solve.storm_search`."""
-
-    rules: Rules
-    work: Work
-    symmetries: Symmetries
-    table: Ints
-    busy: Ints
 
 
 class Node(NamedTuple):
@@ -58,23 +48,6 @@ class Node(NamedTuple):
 
     after: Ints
     lanes: Ints
-
-
-@kernel
-def exact_value(tools: Tools, board: Board, left: int) -> int:
-    """The mover's exact margin at the end, captures before the position not counted."""
-    guess = 0
-    for depth in range(2 - left % 2, left + 1, 2):
-        low, high = LOWEST, HIGHEST
-        while low < high:
-            beta = guess + 1 if guess == low else guess
-            guess = search(tools.rules, tools.work, tools.symmetries, tools.table, tools.busy,
-                           board, left, depth, beta)
-            if guess >= beta:
-                low = guess
-            else:
-                high = guess
-    return guess
 
 
 @kernel
@@ -130,11 +103,11 @@ def keep_hardest(tools: Tools, left: int, value: int, count: int, node: Node, re
 
 @kernel
 def choose_exactly(
-    rule_table: RuleTable, work: Records, symmetries: Records, table: Ints, busy: Ints,
-    hardest: bool, states: PositionArray, seeds: Ints, out_actions: Ints
+    arrays: ToolArrays, hardest: bool, states: PositionArray, seeds: Ints, out_actions: Ints
 ) -> None:
     """A best action for each position, with at least one ply left."""
-    tools = Tools(rule_table[0], work[0], symmetries[0], table, busy)
+    tools = Tools(arrays.rule_table[0], arrays.work[0], arrays.symmetries[0], arrays.table,
+                  arrays.busy)
     node = Node(np.zeros((ROWS, ENTRIES), dtype=np.int64), np.zeros(ENTRIES, dtype=np.int64))
     reply = Node(np.zeros((ROWS, ENTRIES), dtype=np.int64), np.zeros(ENTRIES, dtype=np.int64))
     for index in range(len(states)):
@@ -161,9 +134,7 @@ class ExactAgent:
         self.name = name
         self._hardest: Final = hardest
         self._play: Final = PerfectPlay(game)
-        self._tools: Final = (
-            game.table, np.zeros(1, dtype=WORK_DTYPE), symmetry_table(game),
-            new_table(_LAST_MEMORY), np.zeros(BUSY_SLOTS, dtype=np.int64))
+        self._tools: Final = new_tools(game)
 
     def __repr__(self) -> str:
         return f"ExactAgent({self.name!r})"
@@ -174,7 +145,7 @@ class ExactAgent:
         actions = np.empty(len(states), dtype=np.int64)
         last = states["ply"] >= self._play.game.rules.max_plies - LAST_PLIES
         chosen = np.empty(np.count_nonzero(last), dtype=np.int64)
-        choose_exactly(*self._tools, self._hardest, states[last], seeds[last], chosen)
+        choose_exactly(self._tools, self._hardest, states[last], seeds[last], chosen)
         actions[last] = chosen
         for index, position in zip(np.flatnonzero(~last), unstack(states[~last]), strict=True):
             actions[index] = self._choose(position, np.random.default_rng(seeds[index]))

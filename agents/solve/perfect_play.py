@@ -2,10 +2,16 @@
 
 from typing import Final
 
+import numpy as np
+
 from agents.solve.book import Book, shipped_book
+from agents.solve.exact_values import ILLEGAL, LAST_PLIES, Values, new_tools, write_move_values
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver
 from castle_env.game import Game
-from castle_env.position import Position
+from castle_env.position import Position, PositionArray, unstack
+
+# Positions given to compiled code at once.
+_AT_ONCE: Final = 32
 
 
 class PerfectPlay:
@@ -20,6 +26,7 @@ class PerfectPlay:
     ) -> None:
         self.game: Final = game
         self.solver: Final = Solver(game, memory_bytes)
+        self._tools: Final = new_tools(game)
         self._book: Final = book or shipped_book(game) or Book(game, -1, {})
 
     def value(self, position: Position) -> int:
@@ -31,6 +38,27 @@ class PerfectPlay:
         """The exact margin for the mover after each legal action."""
         return {action: -self.value(self.game.apply(position, action))
                 for action in self.game.legal_actions(position)}
+
+    def values_of_moves(self, states: PositionArray) -> Values:
+        """The exact margin for the mover after each action: (n, num_actions) int16 for states (n,).
+
+        ILLEGAL where an action may not be played, which is everywhere once the game is over. In
+        default storm a position with 7 plies left takes about 20 ms and one with 5 plies 2 ms; with
+        more plies, outside the book, each takes about five times as long as with one ply less.
+        """
+        values = np.full((len(states), self.game.num_actions), ILLEGAL, dtype=np.int16)
+        plies_left = self.game.rules.max_plies - states["ply"]
+        late = np.flatnonzero((plies_left > 0) & (plies_left <= LAST_PLIES))
+        # In parts, since compiled code does not hear Ctrl-C.
+        for start in range(0, len(late), _AT_ONCE):
+            rows = late[start:start + _AT_ONCE]
+            found = values[rows]
+            write_move_values(self._tools, states[rows], found)
+            values[rows] = found
+        for row in np.flatnonzero(plies_left > LAST_PLIES):
+            for action, value in self.move_values(unstack(states[row:row + 1])[0]).items():
+                values[row, action] = value
+        return values
 
     def keeps(self, position: Position, action: int, value: int) -> bool:
         """Whether a legal action is worth at least `value`."""
@@ -54,3 +82,8 @@ class PerfectPlay:
             if kept / len(actions) > limit:
                 break
         return kept / len(actions) if actions else 1.0
+
+
+def exact_move_values(game: Game, states: PositionArray) -> Values:
+    """`PerfectPlay.values_of_moves` for those who ask once; raises `AgentError` outside storm."""
+    return PerfectPlay(game).values_of_moves(states)
