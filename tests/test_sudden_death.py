@@ -132,7 +132,7 @@ def test_promises_hold_within_their_plies_and_no_sooner(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     game = game_of(**random_keys(rng, 3, 60))
     position = random_position(game, rng, int(rng.integers(6)))
-    proof = solver_of(game).solve(position, most_plies=4)
+    proof = solver_of(game).solve(position, max_horizon=4)
     for within, bound, claim in ((proof.mover_within, proof.low, -1),
                                  (proof.opponent_within, proof.high, 1)):
         if within is None:
@@ -229,7 +229,7 @@ def test_report_of_a_solved_and_an_open_game() -> None:
     assert proofs[-1] == proof
     assert "margin +1 for A, 5 plies" in report(game, game.initial_state(), proof)
     assert to_dict(game, game.initial_state(), proof)["value"] == 1
-    opened = SuddenDeathSolver(game).solve(game.initial_state(), most_plies=5)
+    opened = SuddenDeathSolver(game).solve(game.initial_state(), max_horizon=5)
     assert "at most" not in report(game, game.initial_state(), opened)
     assert to_dict(game, game.initial_state(), opened)["high"] is None
 
@@ -250,7 +250,7 @@ def test_ctrl_c_leaves_what_is_proven() -> None:
 def test_bounds_of_the_whole_game_in_a_few_plies() -> None:
     """Eight factions each: no promise before the fifteenth ply, when the last can come on."""
     game = Game(load_ruleset("sudden-death"))
-    proof = solver_of(game).solve(game.initial_state(), most_plies=12)
+    proof = solver_of(game).solve(game.initial_state(), max_horizon=12)
     assert (proof.low, proof.high, proof.value, proof.length) == (LOWEST, HIGHEST, None, None)
 
 

@@ -16,8 +16,8 @@ from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
     CODES,
-    MOST_HISTORY,
-    MOST_MOVES,
+    MAX_HISTORY,
+    MAX_MOVES,
     action_of_code,
     add_history,
     list_codes,
@@ -43,7 +43,7 @@ INFINITE: Final = 1 << 32
 class Workspace(NamedTuple):
     """Memory of a search, written over and over.
 
-    moves: (D + 1, MOST_MOVES), the moves of the node in hand at each depth left. history: (2,
+    moves: (D + 1, MAX_MOVES), the moves of the node in hand at each depth left. history: (2,
     CODES), for each player how much tree a move has cut off.
     """
 
@@ -54,7 +54,7 @@ class Workspace(NamedTuple):
 @kernel
 def workspace(depth: int) -> Workspace:
     """Memory for searches of up to `depth` plies."""
-    return Workspace(np.zeros((depth + 1, MOST_MOVES), dtype=np.int64),
+    return Workspace(np.zeros((depth + 1, MAX_MOVES), dtype=np.int64),
                      np.zeros((2, CODES), dtype=np.int64))
 
 
@@ -94,7 +94,7 @@ def search(
         child = play_code(rules, position, code)
         best = max(best, -search(rules, child, depth - 1, -beta, -max(alpha, best), work))
         if best >= beta:
-            history[code] = min(history[code] + depth * depth, MOST_HISTORY)
+            history[code] = min(history[code] + depth * depth, MAX_HISTORY)
             break
     return best
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from agents.arguments import no_arguments
 from agents.search.compiled_agent import CompiledAgent
-from agents.search.moves import MOST_MOVES, action_of_code, list_scored, pick_best
+from agents.search.moves import MAX_MOVES, action_of_code, list_scored, pick_best
 from castle_env.agent import Agent
 from castle_env.batch import load
 from castle_env.compiled import kernel
@@ -24,7 +24,7 @@ def choose_greedily(
 ) -> None:
     """An action with the best margin for its mover on the next position, for each position."""
     rules = table[0]
-    scored = np.empty(MOST_MOVES, dtype=np.int64)
+    scored = np.empty(MAX_MOVES, dtype=np.int64)
     for index in range(len(states)):
         count = list_scored(rules, load(states, index), scored)
         out_actions[index] = action_of_code(pick_best(scored, count, seeds[index]))

@@ -24,8 +24,8 @@ from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
     CODES,
-    MOST_HISTORY,
-    MOST_MOVES,
+    MAX_HISTORY,
+    MAX_MOVES,
     add_history,
     list_scored,
     play_code,
@@ -44,7 +44,7 @@ Ints = npt.NDArray[np.int64]
 Records = npt.NDArray[np.void]
 
 TURN_LIMIT, MOVER_ENDS, OPPONENT_ENDS = 0, -1, 1
-MOST_PLIES: Final = 1000
+MAX_PLIES: Final = 1000
 # Beyond every margin; bounds that say nothing.
 HIGHEST: Final = 1 << 32
 LOWEST: Final = -HIGHEST
@@ -58,10 +58,10 @@ _LEFT_MASK: Final = (1 << _LEFT_BITS) - 1
 
 WORK_DTYPE: Final = np.dtype([
     ("nodes", np.int64),
-    ("most_nodes", np.int64),
+    ("max_nodes", np.int64),
     ("stop", np.int64),
     ("sides", np.int64),
-    ("moves", np.int64, (MOST_PLIES + 1, MOST_MOVES)),
+    ("moves", np.int64, (MAX_PLIES + 1, MAX_MOVES)),
     ("history", np.int64, (2, CODES)),
 ])
 
@@ -69,14 +69,14 @@ WORK_DTYPE: Final = np.dtype([
 class Work(Protocol):
     """A row of WORK_DTYPE.
 
-    nodes: positions searched so far. most_nodes: ends the search when reached, 0 for no limit.
+    nodes: positions searched so far. max_nodes: ends the search when reached, 0 for no limit.
     stop: ends the search, set then or from outside. sides: 1 where the
     players enter on different lanes, so that it matters who is to move. moves: those of the node in
     hand by plies left. history: for each player how much tree a move has cut off.
     """
 
     nodes: int
-    most_nodes: int
+    max_nodes: int
     stop: int
     sides: int
     moves: Ints
@@ -90,12 +90,12 @@ class Bounds(NamedTuple):
     upper: int
 
 
-def new_work(game: Game, most_nodes: int = 0) -> Records:
+def new_work(game: Game, max_nodes: int = 0) -> Records:
     """Memory of a search, shape (1,), WORK_DTYPE."""
     works = np.zeros(1, dtype=WORK_DTYPE)
     doors = game.table["doors"][0]
     works["sides"] = not np.array_equal(doors[0], doors[1])
-    works["most_nodes"] = most_nodes
+    works["max_nodes"] = max_nodes
     return works
 
 
@@ -202,7 +202,7 @@ def search(
     if known.upper < beta:
         return known.upper
     work.nodes += 1
-    if work.nodes == work.most_nodes:
+    if work.nodes == work.max_nodes:
         work.stop = 1
     moves = work.moves[left]
     count = list_scored(rules, position, moves)
@@ -218,7 +218,7 @@ def search(
         child = play_code(rules, position, code)
         best = max(best, -search(rules, work, symmetries, table, child, left - 1, -claim, 1 - beta))
         if best >= beta:
-            history[code] = min(history[code] + left * left, MOST_HISTORY)
+            history[code] = min(history[code] + left * left, MAX_HISTORY)
         index += 1
     if not work.stop:
         remember(table, key, left, best, best >= beta)

@@ -16,7 +16,7 @@ from agents.search.horizon_search import TURN_LIMIT, Records, Work, new_entries,
 from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
-    MOST_MOVES,
+    MAX_MOVES,
     action_of_code,
     list_scored,
     pick_best,
@@ -93,7 +93,7 @@ def child_value(
 @kernel
 def deepen(
     rule_table: RuleTable, works: Records, all_symmetries: Records, table: Ints,
-    position: Position, most_plies: int, claim: int, seed: int,
+    position: Position, max_depth: int, claim: int, seed: int,
 ) -> int:
     """The action that the deepest finished search finds best, ties by lot.
 
@@ -101,10 +101,10 @@ def deepen(
     numba would compile a literal into a second version of `search`, which it cannot keep on disk.
     """
     rules, work, symmetries = rule_table[0], works[0], all_symmetries[0]
-    moves = np.zeros(MOST_MOVES, dtype=np.int64)
+    moves = np.zeros(MAX_MOVES, dtype=np.int64)
     count = list_scored(rules, position, moves)
     best_code = pick_best(moves, count, seed)
-    for depth in range(2, most_plies + 1):
+    for depth in range(2, max_depth + 1):
         floor = take_largest(moves, 0, count) >> CODE_BITS
         for index in range(count):
             code = take_largest(moves, index, count) & CODE_MASK

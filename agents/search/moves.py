@@ -31,8 +31,8 @@ CODE_BITS: Final = 10
 CODES: Final = 1 << CODE_BITS
 CODE_MASK: Final = CODES - 1
 # Twenty-four entries and four steps of eight factions are 56.
-MOST_MOVES: Final = 64
-MOST_HISTORY: Final = (1 << 20) - 1
+MAX_MOVES: Final = 64
+MAX_HISTORY: Final = (1 << 20) - 1
 
 
 @kernel
@@ -55,7 +55,7 @@ def action_of_code(code: int) -> int:
 def list_codes(rules: Rules, position: Position, out_codes: Ints) -> int:
     """Write the codes of all legal moves, or the pass, and return their number.
 
-    `out_codes` has room for `MOST_MOVES`. A game that is over gets a pass.
+    `out_codes` has room for `MAX_MOVES`. A game that is over gets a pass.
     """
     moves = moves_or_none(rules, position)
     count = 0
@@ -88,14 +88,14 @@ def list_scored(rules: Rules, position: Position, out_scored: Ints) -> int:
 
 @kernel
 def add_history(scored: Ints, count: int, history: Ints) -> None:
-    """Make entries with equal margins sort by history, at most `MOST_HISTORY` for each code.
+    """Make entries with equal margins sort by history, at most `MAX_HISTORY` for each code.
 
     Codes stay in the lowest bits.
     """
     for index in range(count):
         code = scored[index] & CODE_MASK
         margin = scored[index] >> CODE_BITS
-        scored[index] = (margin * (MOST_HISTORY + 1) + history[code]) << CODE_BITS | code
+        scored[index] = (margin * (MAX_HISTORY + 1) + history[code]) << CODE_BITS | code
 
 
 @kernel

@@ -18,7 +18,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from agents.networks.encoding import Encoding
 from agents.networks.lookahead import VP_SCALE
 from agents.networks.network import logits_and_values
-from agents.search.moves import MOST_MOVES
+from agents.search.moves import MAX_MOVES
 from agents.search.puct_tree import (
     MOST_LEAVES,
     NODE_DTYPE,
@@ -107,7 +107,7 @@ class PUCTAgent:
         self._weights: Final = Weights(
             VP_SCALE if by_margin else 0.0, exploration, REDUCTION, VIRTUAL_LOSS)
         self._factor: Final = np.float32(margin_scale(game) / VP_SCALE if by_margin else 1.0)
-        self._nodes: Final = 1 + min(game.num_actions, MOST_MOVES) * (limits.simulations + 1)
+        self._nodes: Final = 1 + min(game.num_actions, MAX_MOVES) * (limits.simulations + 1)
         self._stopped = False
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.moves import MOST_MOVES, PASS_CODE, action_of_code, list_codes, play_code
+from agents.search.moves import MAX_MOVES, PASS_CODE, action_of_code, list_codes, play_code
 from agents.seeds import below, derived
 from castle_env.batch import load, store
 from castle_env.compiled import kernel
@@ -198,7 +198,7 @@ def expand(
     sizes: (n,), nodes in each tree. states, places: what `gather` wrote, (leaves,) and (leaves, 2).
     logits: (leaves, num_actions). values: (leaves,), in units of the search, of the player to move.
     """
-    codes = np.empty(MOST_MOVES, dtype=np.int64)
+    codes = np.empty(MAX_MOVES, dtype=np.int64)
     for leaf in range(len(places)):
         tree, node = places[leaf, 0], places[leaf, 1]
         count = list_codes(table[0], load(states, leaf), codes)

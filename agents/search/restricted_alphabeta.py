@@ -17,7 +17,7 @@ from agents.search.compiled_agent import CompiledAgent
 from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
-    MOST_HISTORY,
+    MAX_HISTORY,
     action_of_code,
     add_history,
     list_scored,
@@ -105,7 +105,7 @@ def search(
         best = max(best, -search(rules, restriction, seat, child, depth - 1, -beta,
                                  -max(alpha, best), work))
         if best >= beta:
-            history[code] = min(history[code] + depth * depth, MOST_HISTORY)
+            history[code] = min(history[code] + depth * depth, MAX_HISTORY)
             break
     return best
 

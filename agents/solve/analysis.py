@@ -19,7 +19,7 @@ from agents.search import horizon_search
 from agents.search.horizon_search import (
     HIGHEST,
     LOWEST,
-    MOST_PLIES,
+    MAX_PLIES,
     MOVER_ENDS,
     OPPONENT_ENDS,
     TURN_LIMIT,
@@ -206,7 +206,7 @@ class _HorizonSearch:
 
     def depths(self, left: int) -> range:
         """From two plies to the turn limit."""
-        return range(2, min(left, MOST_PLIES) + 1)
+        return range(2, min(left, MAX_PLIES) + 1)
 
     def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
         """The mover's margin `depth` plies ahead or where the game ends before; whether it ends."""

@@ -37,7 +37,7 @@ from castle_env.kernels import Rules, RuleTable
 Ints = npt.NDArray[np.int64]
 Records = npt.NDArray[np.void]
 
-MOST_PLIES: Final = 16
+MAX_PLIES: Final = 16
 # Searches at least so deep use the table, look at replies for the order of slides, and are left to
 # the other thread while it is at them.
 TABLE_DEPTH: Final = 4
@@ -53,9 +53,9 @@ WORK_DTYPE: Final = np.dtype([
     ("nodes", np.int64),
     ("stop", np.int64),
     ("shared", np.int64),
-    ("after", np.int64, (MOST_PLIES + 1, ROWS, ENTRIES)),
-    ("order", np.int64, (MOST_PLIES + 1, ENTRIES)),
-    ("history", np.int64, (MOST_PLIES + 1, NO_LANE + 1)),
+    ("after", np.int64, (MAX_PLIES + 1, ROWS, ENTRIES)),
+    ("order", np.int64, (MAX_PLIES + 1, ENTRIES)),
+    ("history", np.int64, (MAX_PLIES + 1, NO_LANE + 1)),
     ("pool", np.int64, (ROWS, ENTRIES)),
     ("margins", np.int64, (ENTRIES,)),
 ])

@@ -12,7 +12,7 @@ from agents.search.position_key import symmetry_table
 from agents.solve.slides import ROWS, Board, board_of
 from agents.solve.storm_search import (
     BUSY_SLOTS,
-    MOST_PLIES,
+    MAX_PLIES,
     WORK_DTYPE,
     Records,
     ask,
@@ -286,7 +286,7 @@ class Solver:
 
     def _stored_line(self, position: Position) -> list[int]:
         """Best play as far as the table knows it; not proven."""
-        lanes = np.zeros(MOST_PLIES, dtype=np.int64)
+        lanes = np.zeros(MAX_PLIES, dtype=np.int64)
         left = self.game.rules.max_plies - position.ply
         count = stored_line(self.game.table, self._symmetries, self._table, board_of(position),
                             left, np.zeros((ROWS, ENTRIES), dtype=np.int64), lanes)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from agents.search.horizon_search import (
     HIGHEST,
     LOWEST,
-    MOST_PLIES,
+    MAX_PLIES,
     MOVER_ENDS,
     OPPONENT_ENDS,
     TURN_LIMIT,
@@ -89,11 +89,11 @@ class SuddenDeathSolver:
         use_symmetries: bool = True,
     ) -> None:
         rules = game.rules
-        if rules.mode != SUDDEN_DEATH or rules.max_plies > MOST_PLIES:
+        if rules.mode != SUDDEN_DEATH or rules.max_plies > MAX_PLIES:
             raise AgentError(
                 f"the sudden-death solver cannot play ruleset {rules.name!r} with mode "
                 f"{rules.mode!r} and max_plies {rules.max_plies}; allowed: mode {SUDDEN_DEATH!r} "
-                f"and at most {MOST_PLIES} plies")
+                f"and at most {MAX_PLIES} plies")
         if memory_bytes < 1:
             raise OptionError(f"memory is {memory_bytes!r} bytes; allowed: an integer from 1 on")
         self.game: Final = game
@@ -109,8 +109,8 @@ class SuddenDeathSolver:
         """Positions searched since the solver was made."""
         return int(self._work["nodes"][0])
 
-    def solve(self, position: Position, most_plies: int = MOST_PLIES) -> Proof:
-        """The value, or bounds of it where looking `most_plies` ahead does not settle it.
+    def solve(self, position: Position, max_horizon: int = MAX_PLIES) -> Proof:
+        """The value, or bounds of it where looking `max_horizon` plies ahead does not settle it.
 
         A finished game has its margin, at horizon 0.
         """
@@ -120,7 +120,7 @@ class SuddenDeathSolver:
         if self.game.is_terminal(position):
             self._settle(self._margin_now(position))
             left = 0
-        for horizon in range(1, min(left, most_plies) + 1):
+        for horizon in range(1, min(left, max_horizon) + 1):
             if self.proof.low == self.proof.high:
                 break
             self.proof = replace(self.proof, horizon=horizon)

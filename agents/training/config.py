@@ -10,7 +10,7 @@ from agents.training.opponent_pool import Sampling
 from castle_env.errors import OptionError
 
 # The greatest seed of NumPy's global generator, from which SB3 draws minibatches.
-MOST_SEED: Final = 2**32 - 1
+MAX_SEED: Final = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class TrainConfig:
         if self.opening_plies < 0:
             raise OptionError(f"opening_plies is {self.opening_plies}; allowed: an integer from 0 "
                               "on")
-        if not 0 <= self.seed <= MOST_SEED:
-            raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MOST_SEED}")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MAX_SEED}")
         for name in ("learning_rate", "last_learning_rate", "clip_range"):
             if not 0 < getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number above 0, "

@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 
 from agents.runs import check_writable, write_json_atomic
-from agents.search.horizon_search import MOST_PLIES
+from agents.search.horizon_search import MAX_PLIES
 from agents.solve.book import build, card_path
 from agents.solve.storm_solver import SearchProgress, Solver
 from agents.solve.sudden_death_solver import SuddenDeathSolver
@@ -106,8 +106,8 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
         raise OptionError("--wdl, --threads, --book-plies, --out, --backend, --workers and "
                           "--address are for storm; allowed in sudden death: --position, --memory, "
                           "--json, --bounds and --plies")
-    if not 1 <= options.plies <= MOST_PLIES:
-        raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MOST_PLIES}")
+    if not 1 <= options.plies <= MAX_PLIES:
+        raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MAX_PLIES}")
     position = (game.initial_state() if options.position is None
                 else game.parse_position(options.position))
     with Console(stderr=True).status("") as status:
@@ -115,7 +115,7 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
             game, memory_bytes(options.memory),
             lambda proof: status.update(sudden_death.progress_text(proof)))
         try:
-            solver.solve(position, options.plies if options.bounds else MOST_PLIES)
+            solver.solve(position, options.plies if options.bounds else MAX_PLIES)
         finally:
             status.stop()
             print(sudden_death.report(game, position, solver.proof))
