@@ -18,16 +18,19 @@
 
 A header line is a key and a JSON value. `ruleset` is a preset's name, or else all keys of the
 ruleset as one JSON object; `digest` and `mode` are those of the ruleset. Optional keys are `seed`,
-`date` (ISO), `start` (the text of a position, where that is not the ruleset's start) and `comment`.
-`victory-points` are those of players 0 and 1 as the last position stands.
+`date` (ISO), `start` (the text of a position, where that is not the ruleset's start), `comment` and
+`opening-plies` (how many of the first moves the players did not choose). `victory-points` are those
+of players 0 and 1 in the last position.
 
 After a blank line follows one line for each ply: its number (odd ones are player 0's), the action,
-perhaps a value (player 0's margin that the move leads to, in Victory Points, with its sign) and
-perhaps a comment as a JSON text. The last line is the result once more: `player 0 wins`,
-`player 1 wins`, `draw`, or `*` where the game goes on. Without it a game is not whole.
+then, where there is one, a value (player 0's margin that the move leads to, in Victory Points, with
+its sign), and where there is one, a comment as a JSON text. The last line repeats the result:
+`player 0 wins`, `player 1 wins`, `draw`, or `*` where the game goes on. A game without this line is
+not whole.
 
-Files are UTF-8. A byte-order mark at the start and CRLF line ends are read over and never written.
-Whatever contradicts itself or the rules is refused with its line, never mended.
+Files are UTF-8. Reading skips a byte-order mark at the start and accepts CRLF line ends; neither is
+written. A file that contradicts itself or the rules is refused, with the line at fault, and never
+repaired.
 """
 
 import json
@@ -39,18 +42,12 @@ from typing import Any, Final, NamedTuple
 
 from castle_env.errors import CastleError
 from castle_env.game import Game, Outcome
+from castle_env.game_record import GameRecord, Note, game_of, record_game
 from castle_env.position import Position
 from castle_env.ruleset import Ruleset, load_ruleset, preset_names
-from castle_env.saved_game import GameFileError, SavedGame, SavedMove, game_of
 
-__all__ = [
-    "GameFileError",
-    "SavedGame",
-    "SavedMove",
-    "format_game",
-    "parse_games",
-    "read_games",
-]
+__all__ = ["GameFileError", "GameRecord", "Note", "format_game", "parse_games", "read_games",
+           "record_game"]
 
 UNFINISHED: Final = "*"
 _FORMAT: Final = ("castle-game", 1)
@@ -65,10 +62,14 @@ _MOVE: Final = re.compile(
 _ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7f, 0xa0), 0x2028, 0x2029, 0xfeff)}
 
 
+class GameFileError(CastleError):
+    """A game's text is not whole, contradicts itself or the rules, or cannot be written."""
+
+
 # Writing
 
 
-def format_game(game: SavedGame) -> str:
+def format_game(game: GameRecord) -> str:
     """Text of a game, its last line ended; `parse_games` gives the game back.
 
     Raises `IllegalActionError` for a move that may not be played, `PositionError` for a start that
@@ -77,27 +78,28 @@ def format_game(game: SavedGame) -> str:
     states = game.states()
     keys = {_FORMAT[0]: _FORMAT[1], **_claims(game), "ruleset": _ruleset_value(game.rules),
             "players": list(game.players), "seed": game.seed, "date": game.date or None,
-            "start": _start_text(game), "comment": game.comment or None}
+            "start": _start_text(game), "comment": game.comment or None,
+            "opening-plies": game.opening_plies or None}
     width = len(str(states[-1].ply))
     lines = [
         *(f"{key}: {_to_json(keys[key])}" for key in _KEYS if keys[key] is not None),
         "",
-        *(f"{state.ply:>{width}}. {_move_text(game.game, move)}"
-          for move, state in zip(game.moves, states[1:], strict=True)),
-        _result(game.outcome),
+        *(f"{state.ply:>{width}}. {_move_text(game, index)}"
+          for index, state in enumerate(states[1:])),
+        keys["result"],
     ]
     return "\n".join(lines) + "\n"
 
 
-def _claims(game: SavedGame) -> dict[str, Any]:
-    """What the header says of the ruleset and the moves, which say it themselves."""
-    states = game.states()
+def _claims(game: GameRecord) -> dict[str, Any]:
+    """The header's values that follow from the ruleset and the moves; a reader compares them."""
+    last = game.states()[-1]
     return {
         "mode": game.rules.mode,
         "digest": _digest(game.rules),
-        "result": _result(game.outcome),
-        "victory-points": list(game.game.victory_points(states[-1])),
-        "plies": len(game.moves),
+        "result": _result(game.game.outcome(last)),
+        "victory-points": list(game.game.victory_points(last)),
+        "plies": game.plies,
     }
 
 
@@ -122,7 +124,7 @@ def _presets() -> dict[str, Ruleset]:
     return {name: load_ruleset(name) for name in preset_names()}
 
 
-def _start_text(game: SavedGame) -> str | None:
+def _start_text(game: GameRecord) -> str | None:
     if game.start is None:
         return None
     text = game.game.format_position(game.start)
@@ -130,13 +132,13 @@ def _start_text(game: SavedGame) -> str | None:
     return text
 
 
-def _move_text(game: Game, move: SavedMove) -> str:
-    parts = [game.format_action(move.action)]
-    if move.value is not None:
+def _move_text(game: GameRecord, index: int) -> str:
+    parts, note = [game.game.format_action(game.actions[index])], game.note(index)
+    if note.value is not None:
         # Adding 0 turns -0.0, which no reader would expect, into 0.0.
-        parts.append(f"{float(move.value) + 0:+}".removesuffix(".0"))
-    if move.comment:
-        parts.append(_to_json(move.comment))
+        parts.append(f"{float(note.value) + 0:+}".removesuffix(".0"))
+    if note.comment:
+        parts.append(_to_json(note.comment))
     return "  ".join(parts)
 
 
@@ -154,16 +156,16 @@ def _to_json(value: object) -> str:
 # Reading
 
 
-def parse_games(text: str, name: str = "text") -> list[SavedGame]:
-    """The games of a text, which `name` stands for in errors; raises `GameFileError`."""
+def parse_games(text: str, name: str = "text") -> list[GameRecord]:
+    """The games of a text, which errors call `name`; raises `GameFileError`."""
     return list(_Reader(text.encode(errors="surrogatepass").split(b"\n"), name).games())
 
 
-def read_games(path: str | PathLike[str]) -> Iterator[SavedGame]:
+def read_games(path: str | PathLike[str]) -> Iterator[GameRecord]:
     """The games of a file, one after another as they are read.
 
-    Raises `GameFileError` that names file, line and ply, once the games before it have been
-    handed over, and `OSError` for a file that cannot be read.
+    Raises `GameFileError`, which names file, line and ply, after the games before the fault, and
+    `OSError` for a file that cannot be read.
     """
     with open(path, "rb") as file:
         yield from _Reader(file, str(path)).games()
@@ -181,7 +183,7 @@ def _is_list(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and len(value) == 2 and all(map(is_one, value))
 
 
-# Each key of a header, with what its value may be. What is right for the game is seen later.
+# Each key of a header, with what its value may be. Whether it fits the game is checked later.
 _KEYS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     _FORMAT[0]: (str(_FORMAT[1]), _is_integer),
     "mode": ("a text", _is_text),
@@ -192,6 +194,7 @@ _KEYS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "date": ("a text", _is_text),
     "start": ("a text", _is_text),
     "comment": ("a text", _is_text),
+    "opening-plies": ("an integer", _is_integer),
     "result": ("a text", _is_text),
     "victory-points": ("two integers", _is_list(_is_integer)),
     "plies": ("an integer", _is_integer),
@@ -209,7 +212,7 @@ _Header = dict[str, _Entry]
 
 
 class _Reader:
-    """Makes games of lines, and knows where it is when one is at fault."""
+    """Makes games of lines; errors name the line, and within the moves the ply."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
         self._lines = enumerate(lines, 1)
@@ -218,7 +221,7 @@ class _Reader:
         self._line = 0
         self._ply: int | None = None
 
-    def games(self) -> Iterator[SavedGame]:
+    def games(self) -> Iterator[GameRecord]:
         """All games up to the end of the lines."""
         while True:
             self._ply = None
@@ -249,14 +252,15 @@ class _Reader:
             pass
         return line
 
-    def _game(self, first: str) -> SavedGame:
+    def _game(self, first: str) -> GameRecord:
         header = self._header(first)
         rules = self._rules(header)
         start = self._start(header, rules)
-        moves, result = self._moves(rules, start)
-        game = SavedGame(rules, moves, (header["players"].value[0], header["players"].value[1]),
-                         start=start, **{key: header[key].value
-                                         for key in ("seed", "date", "comment") if key in header})
+        actions, notes, result = self._moves(rules, start)
+        about = {key.replace("-", "_"): header[key].value
+                 for key in ("seed", "date", "comment", "opening-plies") if key in header}
+        game = record_game(rules, actions, start, notes=notes,
+                           players=tuple(header["players"].value), **about)
         true = _claims(game)
         for key in ("result", "victory-points", "plies"):
             self._compare(header, key, true[key], "the moves lead to")
@@ -304,11 +308,12 @@ class _Reader:
 
     def _moves(
         self, rules: Ruleset, start: Position | None
-    ) -> tuple[tuple[SavedMove, ...], str]:
-        """The moves, each of them legal, and the line that closes the game."""
+    ) -> tuple[tuple[int, ...], tuple[Note, ...], str]:
+        """The moves, each of them legal, what is said of them, and the line that ends the game."""
         game = game_of(rules)
         state = game.initial_state() if start is None else start
-        moves: list[SavedMove] = []
+        actions: list[int] = []
+        notes: list[Note] = []
         while True:
             self._ply = state.ply + 1
             line = self._next_filled()
@@ -317,9 +322,11 @@ class _Reader:
                                     f"{_choices(_RESULTS)}")
             if line.rstrip(" ") in _RESULTS:
                 self._ply = None
-                return tuple(moves), line.rstrip(" ")
-            moves.append(_parse_move(game, line, self._ply))
-            state = game.apply(state, moves[-1].action)
+                return tuple(actions), tuple(notes), line.rstrip(" ")
+            action, note = _parse_move(game, line, self._ply)
+            state = game.apply(state, action)
+            actions.append(action)
+            notes.append(note)
 
     def _at(self, header: _Header, key: str) -> Any:
         """A header's value, whose line errors name from now on."""
@@ -327,7 +334,7 @@ class _Reader:
         return header[key].value
 
     def _compare(self, header: _Header, key: str, true: Any, source: str) -> None:
-        """Raise `GameFileError` unless the header says what its `source` says."""
+        """Raise `GameFileError` unless the header's value is the true one, which `source` gives."""
         if header[key].value != true:
             raise GameFileError(f"{key} is {self._at(header, key)!r}, but {source} {true!r}")
 
@@ -346,7 +353,7 @@ def _header_line(line: str) -> tuple[str, Any]:
     return key, value
 
 
-def _parse_move(game: Game, line: str, ply: int) -> SavedMove:
+def _parse_move(game: Game, line: str, ply: int) -> tuple[int, Note]:
     match = _MOVE.fullmatch(line)
     if match is None:
         raise GameFileError(f"{_quoted(line)} is no move; allowed: its number, the action, perhaps "
@@ -358,11 +365,11 @@ def _parse_move(game: Game, line: str, ply: int) -> SavedMove:
     text = "" if comment is None else _from_json(comment)
     if not isinstance(text, str):
         raise GameFileError(f"comment {_quoted(comment)}; allowed: one JSON text")
-    return SavedMove(game.parse_action(action), None if value is None else float(value), text)
+    return game.parse_action(action), Note(None if value is None else float(value), text)
 
 
 def _from_json(text: str) -> Any:
-    """A JSON value with nothing in it that could not be written again; raises `GameFileError`."""
+    """A JSON value that can be written again as UTF-8; raises `GameFileError`."""
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
         json.dumps(value, ensure_ascii=False).encode()

@@ -19,7 +19,8 @@ from castle_env import (
     Ruleset,
     load_ruleset,
 )
-from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
+from castle_env.game_file import GameFileError, format_game, read_games
+from castle_env.game_record import GameRecord, Note, record_game
 from experiments.commands.analyse import (
     Analyse,
     MoveValue,
@@ -140,13 +141,14 @@ def test_refuses_sudden_death() -> None:
 # Files of games
 
 
-def saved_games() -> list[SavedGame]:
+def saved_games() -> list[GameRecord]:
     """A whole game, the same from its third ply on, and one that is not over."""
-    moves = tuple(SavedMove(action) for action in first_moves(SMALL))
-    whole = SavedGame(SMALL.rules, (SavedMove(moves[0].action, 9.0, "a word"), *moves[1:]),
-                      ("ana", "bo"), 7, "2026-03-01", comment="all of it")
-    return [whole, replace(whole, moves=moves[2:], start=whole.states()[2]),
-            replace(whole, moves=moves[:3])]
+    actions = tuple(first_moves(SMALL))
+    notes = (Note(9.0, "a word"), *[Note()] * (len(actions) - 1))
+    whole = record_game(SMALL.rules, actions, players=("ana", "bo"), notes=notes, seed=7,
+                        date="2026-03-01", comment="all of it")
+    return [whole, replace(whole, actions=actions[2:], notes=(), start=whole.states()[2]),
+            replace(whole.cut(3), notes=())]
 
 
 @pytest.fixture
@@ -165,19 +167,19 @@ def test_a_file_gets_values_and_turning_points(
     games = list(read_games(file.with_name("games.analysed.castle")))
     play = PerfectPlay(SMALL, memory_bytes=1 << 20)
     for game, saved in zip(games, saved_games(), strict=True):
-        assert replace(game, moves=saved.moves) == saved
-        for move, before_it, after in zip(game.moves, game.states(), game.states()[1:],
+        assert replace(game, notes=saved.notes) == saved
+        for note, before_it, after in zip(game.notes, game.states(), game.states()[1:],
                                           strict=False):
-            assert move.value == play.value(after) * (-1 if after.ply & 1 else 1)
+            assert note.value == play.value(after) * (-1 if after.ply & 1 else 1)
             change = play.value(before_it), -play.value(after)
             turns = [(value > 0) - (value < 0) for value in change]
-            assert ("; best: " in move.comment) == (turns[0] != turns[1])
-    assert games[0].moves[0].comment.startswith("a word")
-    assert games[0].moves[2:] == games[1].moves
-    assert any("win to " in move.comment or "draw to " in move.comment for move in games[0].moves)
+            assert ("; best: " in note.comment) == (turns[0] != turns[1])
+    assert games[0].notes[0].comment.startswith("a word")
+    assert games[0].notes[2:] == games[1].notes
+    assert any("win to " in note.comment or "draw to " in note.comment for note in games[0].notes)
     results = json.loads(file.with_suffix(".json").read_text("utf-8"))
     assert [len(game["moves"]) for game in results["games"]] == [
-        len(game.moves) for game in games]
+        game.plies for game in games]
     assert "game 3 of 3: 'ana' against 'bo'" in capsys.readouterr().out
 
 
@@ -202,7 +204,7 @@ def test_stopped_the_file_is_whole(file: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(KeyboardInterrupt):
         run(Analyse(str(file), out=file))
     games = list(read_games(file))
-    assert all(move.value is not None for move in games[0].moves)
+    assert all(note.value is not None for note in games[0].notes)
     assert games[1:] == saved_games()[1:]
     before = file.read_bytes()
     with pytest.raises(KeyboardInterrupt):
@@ -215,7 +217,7 @@ def test_stopped_the_file_is_whole(file: Path, monkeypatch: pytest.MonkeyPatch) 
     ("castle-game: 1\n", {}, GameFileError, r"games\.castle, line 1: the header ends"),
     (None, {"ruleset": "storm"}, OptionError, "ruleset is 'storm'.* tells its own"),
     (None, {"mode": "storm"}, OptionError, "mode is 'storm'.* tells its own"),
-    (format_game(SavedGame(load_ruleset("sudden-death"), ())), {}, AgentError,
+    (format_game(record_game(load_ruleset("sudden-death"))), {}, AgentError,
      "game 1 of .* is one of sudden_death; allowed: storm"),
 ])
 def test_files_that_cannot_be_analysed(

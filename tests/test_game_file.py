@@ -17,12 +17,14 @@ from castle_env import CastleError, Game, IllegalActionError, PositionError, Rul
 from castle_env import game_file as module
 from castle_env.game_file import (
     GameFileError,
-    SavedGame,
-    SavedMove,
+    GameRecord,
+    Note,
     format_game,
     parse_games,
     read_games,
+    record_game,
 )
+from castle_env.game_record import GameRecordError
 
 STORM = load_ruleset("storm")
 DOCUMENTED = textwrap.dedent(
@@ -38,21 +40,20 @@ dates = st.just("") | st.dates().map(lambda day: day.isoformat()) | st.datetimes
     lambda time: time.isoformat())
 
 
-def random_game(rules: Ruleset, plies: int, **others: Any) -> SavedGame:
+def random_game(rules: Ruleset, plies: int, **others: Any) -> GameRecord:
     """A game in which everybody plays the middle one of the legal moves."""
-    game, moves = Game(rules), []
+    game, actions = Game(rules), []
     state = game.initial_state()
-    while not game.is_terminal(state) and len(moves) < plies:
+    while not game.is_terminal(state) and len(actions) < plies:
         legal = game.legal_actions(state)
-        moves.append(SavedMove(legal[len(legal) // 2]))
-        state = game.apply(state, moves[-1].action)
-    return SavedGame(rules, tuple(moves), **others)
+        actions.append(legal[len(legal) // 2])
+        state = game.apply(state, actions[-1])
+    return record_game(rules, actions, **others)
 
 
-def with_notes(saved: SavedGame) -> SavedGame:
-    notes = [SavedMove(move.action, *note) for move, note in zip(
-        saved.moves, [(2.0, ""), (None, 'a "word"'), (-0.25, "line\nend")] * 50, strict=False)]
-    return replace(saved, moves=tuple(notes))
+def with_notes(record: GameRecord) -> GameRecord:
+    notes = [Note(2.0), Note(comment='a "word"'), Note(-0.25, "line\nend")] * 50
+    return replace(record, notes=tuple(notes[:record.plies]))
 
 
 GAMES = [
@@ -66,23 +67,24 @@ FILE = "\n".join(map(format_game, GAMES))
 
 
 @st.composite
-def saved_games(draw: st.DrawFn, keys: st.SearchStrategy[Keys]) -> SavedGame:
+def saved_games(draw: st.DrawFn, keys: st.SearchStrategy[Keys]) -> GameRecord:
     game = game_of(draw(keys) | {"name": draw(texts.filter(str.strip))})
     states = play(game, draw(playouts(30)))
     actions = [next(action for action in game.legal_actions(before)
                     if game.apply(before, action) == after)
                for before, after in pairwise(states)]
     first = draw(st.integers(0, len(actions)))
-    moves = tuple(SavedMove(action, draw(values), draw(texts)) for action in actions[first:])
-    return SavedGame(
-        game.rules, moves, (draw(texts), draw(texts)),
+    notes = tuple(Note(draw(values), draw(texts)) for _ in actions[first:])
+    return record_game(
+        game.rules, actions[first:], players=(draw(texts), draw(texts)), notes=notes,
+        opening_plies=draw(st.integers(0, len(notes))),
         seed=draw(st.none() | st.integers(0, 2**70)), date=draw(dates), comment=draw(texts),
         start=states[first] if first else draw(st.sampled_from([None, states[0]])))
 
 
 @some
 @given(st.lists(saved_games(rulesets()), min_size=1, max_size=3), st.booleans())
-def test_what_is_written_is_read_back(games: list[SavedGame], windows: bool) -> None:
+def test_what_is_written_is_read_back(games: list[GameRecord], windows: bool) -> None:
     text = "\n".join(map(format_game, games))
     given_text = "\ufeff" + text.replace("\n", "\r\n") if windows else text
     read = parse_games(given_text)
@@ -103,7 +105,7 @@ def test_the_documented_example() -> None:
     assert format_game(saved) == DOCUMENTED
     assert saved.outcome is None
     assert saved.players == ("alphabeta:4", "mcts:200")
-    assert [move.value for move in saved.moves] == [-4, -4, None]
+    assert [saved.note(index).value for index in range(saved.plies)] == [-4, -4, None]
 
 
 @pytest.mark.parametrize("name", ["storm", "sudden-death-home"])
@@ -153,7 +155,7 @@ def whole_games(data: bytes) -> int | None:
             raise
         return None
     for read, saved in zip(games, GAMES, strict=False):
-        assert len(read.moves) == len(saved.moves)
+        assert read.actions == saved.actions
         assert (read.outcome is None) == (saved.outcome is None)
     return len(games)
 
@@ -228,6 +230,8 @@ WRONG = {
     "seed": ("seed: 7", "seed: -7", "seed -7; allowed: an integer from 0"),
     "NaN": ("seed: 7", "seed: NaN", "line 6: 'NaN' is not valid JSON"),
     "players": ('"mcts:200"', "200", "line 5: players is .*two texts"),
+    "opening plies": ("seed: 7", "opening-plies: 4", "opening_plies 4; .* 0 to 3"),
+    "half an opening": ("seed: 7", "opening-plies: 0.5", "line 6: opening-plies is .*an integer"),
     "date": ("2026-03-01", "1 March", "date '1 March'; allowed: an ISO date"),
     "start": ("seed: 7", 'start: "6/6 A"', "line 6: position '6/6 A'"),
     "version": ("castle-game: 1", "castle-game: 2", "line 1: 'castle-game: 2' begins no game"),
@@ -259,19 +263,21 @@ def test_a_file_cannot_name_another(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved() -> None:
     game = Game(STORM)
-    nowhere = SavedGame(STORM, (SavedMove(game.parse_action("Na")),))
+    nowhere = game.parse_action("Na")
     with pytest.raises(IllegalActionError):
-        format_game(nowhere)
+        record_game(STORM, [nowhere])
+    with pytest.raises(IllegalActionError):
+        format_game(GameRecord(STORM, (nowhere,), None))
     with pytest.raises(PositionError):
-        format_game(SavedGame(STORM, (), start=game.initial_state()._replace(own_hand=3)))
+        format_game(GameRecord(STORM, (), None, start=game.initial_state()._replace(own_hand=3)))
     with pytest.raises(GameFileError, match="no UTF-8 form"):
-        format_game(SavedGame(STORM, (), comment="\udc80"))
+        format_game(GameRecord(STORM, (), None, comment="\udc80"))
     wrong: list[dict[str, Any]] = [
         {"seed": -1}, {"seed": True}, {"seed": 1.0}, {"date": "today"}, {"players": ("a",)},
-        {"players": (1, 2)}]
+        {"players": (1, 2)}, {"opening_plies": 1}]
     for others in wrong:
-        with pytest.raises(GameFileError, match="allowed"):
-            SavedGame(STORM, (), **others)
+        with pytest.raises(GameRecordError, match="allowed"):
+            record_game(STORM, **others)
     for value in (float("nan"), float("inf")):
         with pytest.raises(CastleError, match="finite"):
-            SavedMove(0, value)
+            Note(value)

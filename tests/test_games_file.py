@@ -8,7 +8,8 @@ import pytest
 
 from agents.runs import RunError
 from castle_env import Game, load_ruleset, make_agent, register_agent
-from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
+from castle_env.game_file import GameFileError, format_game, read_games
+from castle_env.game_record import GameRecord, record_game
 from experiments.commands.evaluate import Evaluate
 from experiments.commands.evaluate import run as run_evaluate
 from experiments.commands.tournament import Tournament
@@ -17,7 +18,7 @@ from experiments.measure.match import play_match
 from experiments.play.games_file import new_games_file, read_game
 
 STORM = load_ruleset("storm")
-GAMES = [SavedGame(STORM, (SavedMove(2),), (name, "b")) for name in "pqr"]
+GAMES = [record_game(STORM, [2], players=(name, "b")) for name in "pqr"]
 
 
 def names(folder: Path) -> list[str]:
@@ -36,7 +37,7 @@ def test_games_are_in_the_file_when_they_are_done(tmp_path: Path) -> None:
     assert path.read_text("utf-8") == "\n".join(map(format_game, GAMES))
 
 
-def save_and_raise(path: Path, games: Iterable[SavedGame], error: type[BaseException]) -> None:
+def save_and_raise(path: Path, games: Iterable[GameRecord], error: type[BaseException]) -> None:
     with new_games_file(path) as save:
         save(games)
         raise error
@@ -72,7 +73,7 @@ def test_nothing_is_written_over(tmp_path: Path, taken: str) -> None:
 def test_a_file_that_came_to_exist_stays(tmp_path: Path) -> None:
     path = tmp_path / "games.castle"
 
-    def games_and_a_rival() -> Iterator[SavedGame]:
+    def games_and_a_rival() -> Iterator[GameRecord]:
         yield from GAMES
         path.write_text("mine")
 
@@ -105,9 +106,9 @@ def test_evaluate_saves_the_games_it_counts(tmp_path: Path, mode: Any) -> None:
     saved = list(read_games(path))
     assert [one.players for one in saved] == [record.players for record in records]
     for one, record in zip(saved, records, strict=True):
-        assert tuple(game.format_action(move.action) for move in one.moves) == record.moves
-        assert one.outcome is not None
-        assert one.outcome.victory_points == record.victory_points
+        assert one.actions == record.actions
+        assert one.outcome == record.outcome is not None
+        assert one.opening_plies == record.opening_plies == 3
         assert (one.rules, one.seed) == (game.rules, 5)
         assert one.comment == "The first 3 plies were played at random."
         assert one.date

@@ -10,10 +10,12 @@ from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, Positional, game_of_sour
 
 from agents.openings import longest_opening
 from castle_env import Game, OptionError, make_agent
+from castle_env.game_file import format_game, parse_games
+from castle_env.game_record import GameRecord, record_game
 from castle_env.position import PositionArray
 from experiments.measure import match
 from experiments.measure.match import play_match
-from experiments.measure.records import GameRecord, distinct_games, summarise
+from experiments.measure.records import distinct_games, summarise
 
 SOURCES = ["storm", "storm-towers", "sudden-death", "sudden-death-home", QUICK_DEATH]
 
@@ -30,8 +32,8 @@ def agents(game: Game, *names: str) -> Any:
     return tuple(make_agent(name, game) for name in names)
 
 
-def openings(records: list[GameRecord]) -> list[tuple[str, ...]]:
-    return [record.moves[:record.opening_plies] for record in records]
+def openings(records: list[GameRecord]) -> list[tuple[int, ...]]:
+    return [record.actions[:record.opening_plies] for record in records]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
@@ -40,18 +42,18 @@ def test_records_replay_to_their_outcome(source):
     game = game_of_source(source)
     for record in play_match(game, agents(game, "random", "greedy"), 60, 3):
         state = game.initial_state()
-        for text in record.moves:
+        for action in record.actions:
             assert not game.is_terminal(state)
-            action = game.parse_action(text)
+            assert type(action) is int
             assert action in game.legal_actions(state)
             state = game.apply(state, action)
         outcome = game.outcome(state)
         assert outcome is not None
-        assert (record.winner, record.margin, record.victory_points, record.reason) == (
-            outcome.winner, outcome.margin, outcome.victory_points, outcome.reason)
-        assert record.by_row == outcome.by_row
-        assert (record.ruleset, record.mode) == (game.rules.name, game.rules.mode)
-        assert GameRecord.from_dict(record.to_dict()) == record
+        assert record.outcome == outcome
+        assert record.states()[-1] == state
+        assert record == record_game(game.rules, record.actions, players=record.players,
+                                     opening_plies=3)
+        assert parse_games(format_game(record)) == [record]
 
 
 def test_both_seats_get_the_same_openings():
@@ -102,15 +104,15 @@ def test_no_chance_no_openings_no_new_games():
 
 def alone(game: Game, record: GameRecord, player: Positional) -> GameRecord:
     """The game that comes of the record's opening when nothing else is played beside it."""
-    states, texts = game.initial_states(1), []
+    states, actions = game.initial_states(1), []
     while not game.terminals(states)[0]:
-        action = (game.parse_action(record.moves[len(texts)]) if len(texts) < record.opening_plies
+        action = (record.actions[len(actions)] if len(actions) < record.opening_plies
                   else int(player.select_actions(states, np.random.default_rng(0))[0]))
-        texts.append(game.format_action(action))
+        actions.append(action)
         states = game.apply_actions(states, np.array([action]))
     margin = int(game.margins(states)[0])
-    return replace(record, moves=tuple(texts), margin=margin,
-                   winner=None if margin == 0 else int(margin < 0))
+    outcome = replace(record.final, margin=margin, winner=None if margin == 0 else int(margin < 0))
+    return replace(record, actions=tuple(actions), outcome=outcome)
 
 
 @pytest.mark.parametrize("source", ["sudden-death", QUICK_DEATH], ids=name_of)

@@ -18,10 +18,12 @@ from scripted import BLOCKED
 from agents.runs import RunError
 from agents.solve.analysis import analyse_moves
 from castle_env import Game, OptionError, Ruleset, load_ruleset
-from castle_env.game_file import SavedGame, read_games
+from castle_env.board import PASS
+from castle_env.game_file import read_games
+from castle_env.game_record import GameRecord
 from experiments.commands.play import Play, players_of, run
 from experiments.play.dialogue import columns
-from experiments.play.live_game import LiveGame
+from experiments.play.game_in_play import HUMAN, new_game
 from experiments.play.terminal import Terminal, interruptible
 
 STORM = Game(load_ruleset("storm"))
@@ -47,13 +49,13 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return call
 
 
-def only_game(path: str) -> SavedGame:
+def only_game(path: str) -> GameRecord:
     (game,) = read_games(path)
     return game
 
 
-def names(game: SavedGame) -> list[str]:
-    return [game.game.format_action(move.action) for move in game.moves]
+def names(game: GameRecord) -> list[str]:
+    return list(map(game.game.format_action, game.actions))
 
 
 # Playing
@@ -103,7 +105,7 @@ def test_the_agent_begins_against_seat_1(play):
     assert output.index("A played") < output.index("B> 1")
     saved = only_game("g.castle")
     assert (saved.players, saved.seed) == (("random", "human"), 3)
-    assert len(saved.moves) == 3
+    assert saved.plies == 3
 
 
 def test_from_a_position(play):
@@ -239,11 +241,40 @@ def test_the_page_gets_the_game_and_the_players(play, monkeypatch):
 
 
 def test_a_game_that_was_taken_back_is_as_it_was():
-    live = LiveGame(SMALL, ("human", "human"), (None, None), 0)
+    live = new_game(SMALL.rules, (HUMAN, HUMAN), 0)
+    before = live.record
     live.play(SMALL.parse_action("W3"))
-    assert live.previous == SMALL.initial_state()
+    assert live.states == [SMALL.initial_state(), live.state]
     assert live.undo() == 1
-    assert (live.state, live.actions, live.previous) == (SMALL.initial_state(), [], None)
+    assert (live.state, live.states, live.record) == (
+        SMALL.initial_state(), [SMALL.initial_state()], before)
+
+
+def test_undo_takes_back_the_last_choice_of_a_person():
+    live = new_game(STORM.rules, ("greedy", HUMAN), 0)
+    for name in ("Nc", "W3", "Nd"):
+        live.play(STORM.parse_action(name))
+    assert live.undo() == 2
+    with pytest.raises(OptionError, match="no move of yours"):
+        live.undo()
+    live.seat(("greedy", "random"))
+    assert (live.undo(), live.plies, live.record.players) == (1, 0, ("greedy", "random"))
+
+
+def test_a_forced_pass_is_no_choice():
+    live = new_game(Game(Ruleset.from_dict(BLOCKED)).rules, (HUMAN, HUMAN), 0)
+    assert live.is_forced
+    live.play(PASS)
+    with pytest.raises(OptionError, match="no move of yours"):
+        live.undo()
+
+
+def test_each_game_has_random_streams_of_its_own():
+    live = new_game(STORM.rules, ("random", HUMAN), 7)
+    turns = [live.turn(), live.another().turn(), new_game(STORM.rules, live.players, 8).turn()]
+    assert len({turn.seed for turn in turns}) == 3
+    assert len({turn.state for turn in turns}) == 1
+    assert new_game(STORM.rules, live.players, 7).turn() == turns[0]
 
 
 def test_columns_fit_the_screen():
@@ -335,7 +366,7 @@ def test_in_a_terminal(tmp_path, no_colour):
         process.wait()
         os.close(file)
     saved = only_game(str(tmp_path / "g.castle"))
-    assert len(saved.moves) == 2
+    assert saved.plies == 2
     assert names(saved)[0] == "W3"
 
 

@@ -95,16 +95,16 @@ def test_traces_are_those_of_the_games(game: Game) -> None:
     records = play_match(game, agents, 6, 3, seed=2)
     for record, seen in zip(records, trace_games(game, records), strict=True):
         state, choices, occupied, entries = game.initial_state(), [], 0, 0
-        for ply, text in enumerate(record.moves):
+        for ply, action in enumerate(record.actions):
             if ply >= 3:
                 choices.append(len(game.legal_actions(state)))
                 occupied |= state.own | state.opposing | state.strongholds
-                entries += len(text) == 2
-            state = game.apply(state, game.parse_action(text))
+                entries += len(game.format_action(action)) == 2
+            state = game.apply(state, action)
         occupied |= state.own | state.opposing | state.strongholds
         assert seen.choices.tolist() == choices
         assert len(seen.leads) == len(choices) + 1
-        assert seen.leads[-1] == seen.margin == record.margin
+        assert seen.leads[-1] == seen.margin == record.final.margin
         assert seen.coverage == pytest.approx(occupied.bit_count() / 36)
         assert seen.entries == pytest.approx(entries / len(choices))
-        assert (seen.winner, seen.plies) == (record.winner, record.plies)
+        assert (seen.winner, seen.plies) == (record.final.winner, record.plies)

@@ -4,14 +4,16 @@ import itertools
 import json
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from castle_env import Outcome, load_ruleset
 from castle_env.errors import OptionError
+from castle_env.game_record import GameRecord
 from experiments.measure import ratings as ratings_module
 from experiments.measure.ratings import cross_table, find_cycles, rate
-from experiments.measure.records import GameRecord
 
 numbers = itertools.count()
 
@@ -19,9 +21,10 @@ numbers = itertools.count()
 def games(first, second, wins, draws, losses, ruleset="storm"):
     """Distinct games with these results of `first`, who sits in seat 0."""
     winners = [0] * wins + [None] * draws + [1] * losses
-    return [GameRecord((first, second), ruleset, "storm", (str(next(numbers)),), winner,
-                       {0: 2, None: 0, 1: -2}[winner], (3, 3), "all_turns_played")
-            for winner in winners]
+    rules = replace(load_ruleset("storm"), name=ruleset)
+    outcomes = [Outcome(winner, {0: 2, None: 0, 1: -2}[winner], (3, 3), {}, "all_turns_played")
+                for winner in winners]
+    return [GameRecord(rules, (next(numbers),), outcome, (first, second)) for outcome in outcomes]
 
 
 def ratings_of(records, seed=0):

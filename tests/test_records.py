@@ -2,20 +2,27 @@
 
 import json
 import random
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from agents.runs import RunError
+from castle_env import Outcome, load_ruleset
 from castle_env.errors import OptionError
-from experiments.measure.records import GameRecord, distinct_games, summarise
+from castle_env.game_file import format_game, parse_games
+from castle_env.game_record import GameRecord, GameRecordError, Note, record_game
+from experiments.measure.records import distinct_games, summarise
+
+STORM = load_ruleset("storm")
 
 
 def game(first, second, winner, moves, margin=None, ruleset="storm", reason="all_turns_played"):
     """Record of a game; the margin is 3 to the winner unless told."""
     if margin is None:
         margin = {0: 3, None: 0, 1: -3}[winner]
-    return GameRecord((first, second), ruleset, "storm", tuple(moves.split()), winner, margin,
-                      (5 + margin, 5), reason)
+    actions = tuple(int.from_bytes(word.encode()) for word in moves.split())
+    return GameRecord(replace(STORM, name=ruleset), actions,
+                      Outcome(winner, margin, (5 + margin, 5), {}, reason), (first, second))
 
 
 def test_two_deterministic_players_repeat_one_game_per_seat():
@@ -84,16 +91,52 @@ def test_no_games_is_an_error_that_names_the_agents():
         summarise([game("a", "b", 0, "1")], "a", "c")
 
 
-def test_round_trip_through_json():
-    record = GameRecord(("a", "b"), "storm", "storm", ("x", "y"), None, 0, (4, 4),
-                        "turn_limit", 1, {"captured": (1, 1)})
-    plain = json.loads(json.dumps(record.to_dict()))
-    assert plain["plies"] == 2
-    assert GameRecord.from_dict(plain) == record
-    assert json.loads(json.dumps(summarise([record], "a", "b").to_dict()))["rows"][0]["draws"] == 1
+def test_summaries_go_through_json():
+    summary = summarise([game("a", "b", None, "x y")], "a", "b")
+    assert json.loads(json.dumps(summary.to_dict()))["rows"][0]["draws"] == 1
 
 
-@pytest.mark.parametrize("data", [{}, {"players": ["a"]}, {"players": 3}, []])
-def test_what_is_no_record_is_refused(data):
-    with pytest.raises(RunError, match="not a game record"):
-        GameRecord.from_dict(data)
+def test_the_same_moves_from_another_start_are_another_game():
+    one = record_game(STORM, (2, 3), players=("a", "b"))
+    other = replace(one, start=one.states()[1])
+    assert len(distinct_games([one, other, one])) == 2
+
+
+# Records
+
+
+def test_round_trip_through_text():
+    record = record_game(STORM, (2, 3), players=("a", "b"), opening_plies=1, seed=3,
+                         notes=(Note(1.5), Note()))
+    assert "opening-plies: 1" in format_game(record)
+    assert parse_games(format_game(record)) == [record]
+
+
+def test_a_record_grows_and_is_cut():
+    record = record_game(STORM, (2, 3), opening_plies=2, notes=(Note(1.5), Note(comment="so")))
+    longer = record.extended(4, None)
+    assert (longer.actions, longer.note(1), longer.note(2)) == (
+        (2, 3, 4), Note(comment="so"), Note())
+    assert longer.cut(2) == record
+    assert (record.cut(1).opening_plies, record.cut(1).notes) == (1, (Note(1.5),))
+    assert record.cut(2) is record
+    assert record_game(STORM).extended(2, None) == record_game(STORM, (2,))
+
+
+def test_equal_games_are_equal_records():
+    record = record_game(STORM, (2, 3))
+    assert record == replace(record, notes=(Note(), Note()))
+    assert hash(record) == hash(record_game(STORM, (2, 3)))
+
+
+def test_only_a_finished_game_has_points():
+    with pytest.raises(GameRecordError, match="left after 2 plies has no outcome"):
+        record_game(STORM, (2, 3)).points_of(0)
+
+
+@pytest.mark.parametrize("fields", [{"players": ["a"]}, {"players": (1, 2)}, {"seed": -1},
+                                    {"seed": True}, {"date": "today"}, {"opening_plies": 1},
+                                    {"opening_plies": -1}, {"notes": (Note(),)}])
+def test_what_is_no_record_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(GameRecordError, match="allowed"):
+        GameRecord(STORM, (), None, **fields)

@@ -12,7 +12,8 @@ from PIL import Image
 
 from agents.runs import RunError
 from castle_env import Game, OptionError, load_ruleset
-from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game
+from castle_env.game_file import GameFileError, format_game
+from castle_env.game_record import GameRecord, Note, record_game
 from castle_env.raster import draw_rgb
 from castle_env.svg import draw_svg
 from experiments.commands import replay
@@ -23,15 +24,16 @@ STORM = Game(load_ruleset("storm"))
 PLIES = 6
 
 
-def some_game(plies: int = PLIES, start: int = 0, **others: Any) -> SavedGame:
-    state, states, moves = STORM.initial_state(), [STORM.initial_state()], []
-    while len(moves) < plies and not STORM.is_terminal(state):
-        moves.append(SavedMove(STORM.legal_actions(state)[-1]))
-        state = STORM.apply(state, moves[-1].action)
-        states.append(state)
-    moves[start] = SavedMove(moves[start].action, -4.0, 'a <b>"note"</b> & \x1b[2J more\nof it')
-    return SavedGame(STORM.rules, tuple(moves[start:]), ("ana <i>", "bo & co"), 7, "2026-03-01",
-                     start=states[start] if start else None, **others)
+def some_game(plies: int = PLIES, start: int = 0, **others: Any) -> GameRecord:
+    states, actions = [STORM.initial_state()], list[int]()
+    while len(actions) < plies and not STORM.is_terminal(states[-1]):
+        actions.append(STORM.legal_actions(states[-1])[-1])
+        states.append(STORM.apply(states[-1], actions[-1]))
+    notes = [Note()] * len(actions[start:])
+    notes[0] = Note(-4.0, 'a <b>"note"</b> & \x1b[2J more\nof it')
+    return record_game(STORM.rules, actions[start:], states[start] if start else None,
+                       players=("ana <i>", "bo & co"), notes=tuple(notes), seed=7,
+                       date="2026-03-01", **others)
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_without_a_terminal_all_positions_are_printed(
 
 def test_a_frame_leaves_room_for_the_prompt() -> None:
     saved = some_game(99)
-    for index in range(len(saved.moves) + 1):
+    for index in range(saved.plies + 1):
         lines = frame_text(saved, index, colour=True).split("\n")
         assert len(lines) <= 23
 
@@ -108,13 +110,13 @@ def test_gif(file: Path, tmp_path: Path) -> None:
     run(Replay(file, gif=tmp_path / "game.gif", seconds=0.5))
     saved = some_game()
     with Image.open(tmp_path / "game.gif") as picture:
-        assert picture.n_frames == len(saved.moves) + 1
+        assert picture.n_frames == saved.plies + 1
         for index in range(picture.n_frames):
             picture.seek(index)
-            assert picture.info["duration"] == (1500 if index == len(saved.moves) else 500)
+            assert picture.info["duration"] == (1500 if index == saved.plies else 500)
         shown = np.asarray(picture.convert("RGB")).astype(int)
     states = saved.states()
-    wanted = draw_rgb(STORM, states[-1], saved.moves[-1].action, states[-2])
+    wanted = draw_rgb(STORM, states[-1], saved.actions[-1], states[-2])
     # 256 colours are nearly all there are in the drawing.
     assert (np.abs(shown - wanted).max(axis=2) > 40).mean() < 0.001
 
@@ -126,7 +128,7 @@ def test_svg(file: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
         f"ply-{ply:03}.svg" for ply in range(2, 17)]
     assert (tmp_path / "pictures" / "ply-003.svg").read_text("utf-8") == draw_svg(
-        STORM, states[1], saved.moves[0].action, states[0])
+        STORM, states[1], saved.actions[0], states[0])
 
 
 class Page(HTMLParser):
@@ -152,17 +154,17 @@ def test_html(file: Path, tmp_path: Path) -> None:
     text = (tmp_path / "game.html").read_text("utf-8")
     found, saved = Page(text), some_game()
     assert text == page(saved)
-    assert found.tags.count("figure") == found.tags.count("li") == len(saved.moves) + 1
+    assert found.tags.count("figure") == found.tags.count("li") == saved.plies + 1
     assert {"ana <i>", "bo & co"} <= set(found.texts)
-    assert saved.moves[0].comment in found.texts
+    assert saved.note(0).comment in found.texts
     assert not {"b2", "i2", "link", "img", "iframe"} & set(found.tags)
     assert not {"src", "href"} & {name for name, _ in found.attributes}
     outside = set(re.findall(r"\w+://[^\"' ]+", text))
     assert outside == {"http://www.w3.org/2000/svg"}
     for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         ElementTree.fromstring(svg)
-    assert "player 0's margin" in text
-    assert "player 0's margin" not in page(SavedGame(STORM.rules, (SavedMove(2),)))
+    assert "first player's margin" in text
+    assert "first player's margin" not in page(record_game(STORM.rules, [2]))
 
 
 @pytest.mark.parametrize(("options", "error"), [

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import rich.console
 
+from castle_env import Outcome, load_ruleset
 from castle_env.errors import OptionError
+from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval
 from experiments.measure.ratings import cross_table, rate
-from experiments.measure.records import GameRecord, summarise
+from experiments.measure.records import summarise
 from experiments.report.tables import (
     Table,
     cross_table_table,
@@ -21,8 +23,9 @@ from experiments.report.tables import (
     to_rich,
 )
 
-RECORDS = [GameRecord(("a", "b"), "storm", "storm", (move,), winner, margin, (4, 3), "turn_limit")
-           for move, winner, margin in (("x", 0, 1), ("y", None, 0), ("z", 0, 2))]
+RECORDS = [GameRecord(load_ruleset("storm"), (action,),
+                      Outcome(winner, margin, (4, 3), {}, "turn_limit"), ("a", "b"))
+           for action, winner, margin in ((1, 0, 1), (2, None, 0), (3, 0, 2))]
 
 
 def shown(table):

@@ -1,5 +1,6 @@
 """The server behind the page: what it answers and refuses, and that games live side by side."""
 
+import io
 import socket
 import threading
 import time
@@ -13,10 +14,12 @@ from agents.search.limited_search import LimitedAlphaBeta, parse_limits
 from agents.solve import analysis
 from agents.solve.storm_solver import SearchStoppedError, Solver
 from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
-from castle_env.game_file import SavedGame, SavedMove, format_game, parse_games
+from castle_env.game_file import format_game, parse_games, read_games
+from castle_env.game_record import Note, record_game
 from castle_env.position import stack
+from experiments.commands.play import Play, run
 from experiments.web import HOST, listen, serving, sessions
-from experiments.web.app import MOST_BYTES, create_app
+from experiments.web.app import MAX_BYTES, create_app
 from experiments.web.crowd import play_crowd
 from experiments.web.opponents import Opponents, agent_for
 
@@ -131,6 +134,24 @@ def test_agents_answer_and_their_moves_follow_from_the_seed(web):
     assert first["waits_for"] == "human"
 
 
+def test_the_page_and_the_terminal_play_the_same_game(web, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\n1\n1\n"))
+    run(Play(against="random", seat="1", seed=5, save_games=tmp_path / "g.castle"))
+    (record,) = read_games(tmp_path / "g.castle")
+    game = reply(web, begin(web, players=("random", "human"), seed=5))
+    for _ in range(3):
+        game = reply(web, move(web, game, game["position"]["moves"][0]["name"]))
+    assert [one["name"] for one in game["moves"]] == list(
+        map(STORM.format_action, record.actions))
+    assert len(game["moves"]) == 7
+
+
+def test_a_person_who_has_not_chosen_has_nothing_to_take_back(web):
+    game = reply(web, begin(web, players=("greedy", "human")))
+    refused(web.post(f"/api/games/{game['id']}/undo"), 409, "no move of yours")
+    assert web.get(f"/api/games/{game['id']}").json() == game
+
+
 def test_undo_goes_back_to_the_persons_decision(web):
     game = begin(web, players=("human", "greedy"))
     game = reply(web, move(web, game, "W4"))
@@ -180,14 +201,14 @@ def test_values_that_are_proven_go_into_the_file(web):
     found = final_analysis(web, game, 0)
     assert found["exact"]
     text = web.get(f"/api/games/{game['id']}/file").text
-    saved = parse_games(text)[0].moves[0]
-    assert saved.value == found["values"][str(saved.action)]
+    (saved,) = parse_games(text)
+    assert saved.note(0).value == found["values"][str(saved.actions[0])]
 
 
 def test_comments_and_start_are_kept(web):
     start = STORM.parse_position("6/6/A1##2/B1##2/6/6 A - 7,7 0,0 4")
-    saved = SavedGame(STORM.rules, (SavedMove(STORM.parse_action("Nc"), 2.0, "<b>\n{"),),
-                      ("Ann", "Bob"), start=start, comment="ende\u0301")
+    saved = record_game(STORM.rules, [STORM.parse_action("Nc")], start, players=("Ann", "Bob"),
+                        notes=(Note(2.0, "<b>\n{"),), comment="ende\u0301")
     text = format_game(saved)
     game = web.post("/api/games/load", json={"text": text}).json()
     assert game["moves"][0]["comment"] == "<b>\n{"
@@ -196,7 +217,7 @@ def test_comments_and_start_are_kept(web):
 
 
 def test_one_of_several_games_is_opened(web):
-    text = "".join(format_game(SavedGame(STORM.rules, (SavedMove(action),))) for action in (2, 3))
+    text = "".join(format_game(record_game(STORM.rules, [action])) for action in (2, 3))
     game = web.post("/api/games/load", json={"text": text, "number": 2}).json()
     assert game["moves"][0]["name"] == "Nd"
     assert len(game["games"]) == 2
@@ -212,7 +233,7 @@ def test_wrong_files(web, text):
 
 
 def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web):
-    lines = format_game(SavedGame(STORM.rules, (SavedMove(2), SavedMove(3)))).splitlines()
+    lines = format_game(record_game(STORM.rules, [2, 3])).splitlines()
     line = next(number for number, text in enumerate(lines, 1) if ". Nd" in text)
     lines[line - 1] = lines[line - 1].replace("Nd", "W6")
     answer = web.post("/api/games/load", json={"text": "\n".join(lines), "name": "wrong.castle"})
@@ -345,7 +366,7 @@ def test_stopped_agents_end_at_once():
 
 
 def test_old_games_are_dropped(monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_GAMES", 3)
+    monkeypatch.setattr(sessions, "MAX_GAMES", 3)
     with TestClient(create_app(), base_url=ADDRESS) as web:
         games = [begin(web) for _ in range(3)]
         assert web.get(f"/api/games/{games[0]['id']}").status_code == 200
@@ -399,7 +420,7 @@ def test_bodies_of_other_types_and_sizes(web):
     answer = web.post(url, content=b'{"at": 0, "action": 2}',
                       headers={"Content-Type": "text/plain"})
     assert answer.status_code == 400
-    answer = web.post(url, content=b" " * (MOST_BYTES + 1),
+    answer = web.post(url, content=b" " * (MAX_BYTES + 1),
                       headers={"Content-Type": "application/json"})
     assert answer.status_code == 413
     assert web.get(f"/api/games/{game['id']}").json() == game

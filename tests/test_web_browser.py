@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from castle_env import Game, load_ruleset
-from castle_env.game_file import SavedGame, SavedMove, format_game, parse_games
+from castle_env.game_file import format_game, parse_games, record_game
 from experiments.web import serving
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -133,7 +133,7 @@ def test_a_whole_storm_game_by_mouse(page):
         page.play(count + 2, lane.click)
         assert page.moves[count] == name
     game = page.saved()
-    assert len(game.moves) == len(page.moves) == 16
+    assert game.plies == len(page.moves) == 16
     points = [int(cell.text) for cell in page.all("#points tfoot td")]
     assert tuple(points) == game.outcome.victory_points
     assert page["live"].get_attribute("textContent").endswith(page.turn)
@@ -296,9 +296,9 @@ def test_two_tabs_play_two_games(page):
 def test_files(page, tmp_path):
     rules = load_ruleset("storm")
     game = Game(rules)
-    moves = tuple(SavedMove(game.parse_action(name)) for name in ("W4", "Nd", "E3"))
+    actions = tuple(game.parse_action(name) for name in ("W4", "Nd", "E3"))
     right, wrong = tmp_path / "right.castle", tmp_path / "wrong.castle"
-    right.write_text(format_game(SavedGame(rules, moves, ("<i>Ann", "Bob"))))
+    right.write_text(format_game(record_game(rules, actions, players=("<i>Ann", "Bob"))))
     wrong.write_text(right.read_text().replace(" E3", " E6"))
     before = page.driver.current_url
     page["file"].send_keys(str(wrong))
@@ -314,7 +314,7 @@ def test_files(page, tmp_path):
     page["save"].click()
     page.until(lambda: list(tmp_path.glob("storm-*.castle")))
     (saved,) = tmp_path.glob("storm-*.castle")
-    assert parse_games(saved.read_text())[0].moves == moves
+    assert parse_games(saved.read_text())[0].actions == actions
 
 
 def test_the_editor_makes_a_position_and_rules_to_play_on_from(page):

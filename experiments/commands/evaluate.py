@@ -35,7 +35,7 @@ def run(options: Evaluate) -> None:
 
 def _play(options: Evaluate, game: Game, pair: tuple[Agent, Agent], folder: Path) -> None:
     title = f"{options.agent} against {options.opponent} in {game.rules.name}"
-    with (records_file(options.save_games, game, options.seed) as keep,
+    with (records_file(options.save_games, options.seed) as keep,
           progress_bar(title, options.games) as advance):
         records = play_matches(game, [(options.agent, options.opponent)], options.games,
                                options.opening_plies, options.seed, options.start().map,

@@ -8,8 +8,8 @@ from typing import Final, Literal
 from castle_env import Agent, Game, OptionError, Position, Ruleset, load_ruleset, make_agent
 from experiments.options import RulesetOptions
 from experiments.play.dialogue import Dialogue
+from experiments.play.game_in_play import HUMAN, new_game
 from experiments.play.games_file import new_games_file
-from experiments.play.live_game import HUMAN, LiveGame
 from experiments.play.terminal import Terminal
 
 # Who plays where nobody is named: the networks that come with the package know one ruleset each.
@@ -57,12 +57,13 @@ def run(options: Play) -> None:
     if options.web:
         _serve(options, game, players)
         return
-    live = LiveGame(game, players, _agents(game, players), _seed(options), _start(options, game))
+    agents = _agents(game, players)
+    live = new_game(game.rules, players, _seed(options), _start(options, game))
     if not options.seconds > 0 or not 0 <= options.pause <= 60:
         raise OptionError(f"seconds is {options.seconds!r} and pause {options.pause!r}; allowed: "
                           "seconds above 0, and a pause from 0 to 60")
     with new_games_file(options.save_games) as save:
-        dialogue = Dialogue(live, Terminal(), save, options.seconds, options.pause)
+        dialogue = Dialogue(live, agents, Terminal(), save, options.seconds, options.pause)
         dialogue.run()
     dialogue.check_input()
 

@@ -11,7 +11,7 @@ import tyro
 from agents.runs import check_writable
 from castle_env import OptionError
 from castle_env.ansi import draw_ansi
-from castle_env.game_file import SavedGame
+from castle_env.game_record import GameRecord
 from experiments.play.games_file import read_game
 from experiments.play.replay_files import check_new_folder, write_gif, write_svgs
 from experiments.report.replay_page import write_page
@@ -51,40 +51,40 @@ def run(options: Replay) -> None:
             check_writable(path)
     if options.svg is not None:
         check_new_folder(options.svg)
-    saved = read_game(options.file, options.game)
+    record = read_game(options.file, options.game)
     if options.gif is not None:
-        write_gif(saved, options.gif, options.seconds)
+        write_gif(record, options.gif, options.seconds)
     if options.svg is not None:
-        write_svgs(saved, options.svg)
+        write_svgs(record, options.svg)
     if options.html is not None:
-        write_page(saved, options.html)
+        write_page(record, options.html)
     drawn = [path for path in (options.gif, options.svg, options.html) if path is not None]
     for path in drawn:
         print(f"drawn: {path}")
     if not drawn:
-        show(saved)
+        show(record)
 
 
-def show(saved: SavedGame) -> None:
+def show(record: GameRecord) -> None:
     """Step through the game where a person sits at a terminal; print all of it elsewhere."""
-    print(f"{printable(saved.players[0])} (A) against {printable(saved.players[1])} (B)"
-          + (f": {printable(saved.comment)}" if saved.comment else ""))
+    print(f"{printable(record.players[0])} (A) against {printable(record.players[1])} (B)"
+          + (f": {printable(record.comment)}" if record.comment else ""))
     if sys.stdin.isatty() and sys.stdout.isatty():
-        step_through(saved)
+        step_through(record)
     else:
-        for index in range(len(saved.moves) + 1):
-            print(f"\n{frame_text(saved, index)}")
+        for index in range(record.plies + 1):
+            print(f"\n{frame_text(record, index)}")
 
 
-def step_through(saved: SavedGame) -> None:
+def step_through(record: GameRecord) -> None:
     """Show one position after another as the person says, until they quit or go past the last."""
     index = 0
-    while index <= len(saved.moves):
-        print(f"\n{frame_text(saved, index, colour='NO_COLOR' not in os.environ)}")
+    while index <= record.plies:
+        print(f"\n{frame_text(record, index, colour='NO_COLOR' not in os.environ)}")
         chosen = None
         while chosen is None:
             try:
-                chosen = next_index(saved, index, input("> ").strip())
+                chosen = next_index(record, index, input("> ").strip())
             except EOFError:
                 return
             if chosen is None:
@@ -92,7 +92,7 @@ def step_through(saved: SavedGame) -> None:
         index = chosen
 
 
-def next_index(saved: SavedGame, index: int, answer: str) -> int | None:
+def next_index(record: GameRecord, index: int, answer: str) -> int | None:
     """The position that an answer asks for, one past the last to quit; None for no such answer.
 
     A number is a ply of the game, as the drawing shows it.
@@ -102,23 +102,23 @@ def next_index(saved: SavedGame, index: int, answer: str) -> int | None:
     if answer == "b":
         return max(0, index - 1)
     if answer == "q":
-        return len(saved.moves) + 1
-    first = saved.states()[0].ply
-    if answer.isdecimal() and len(answer) < 7 and first <= int(answer) <= saved.states()[-1].ply:
+        return record.plies + 1
+    first = record.states()[0].ply
+    if answer.isdecimal() and len(answer) < 7 and first <= int(answer) <= record.states()[-1].ply:
         return int(answer) - first
     return None
 
 
-def frame_text(saved: SavedGame, index: int, colour: bool = False) -> str:
+def frame_text(record: GameRecord, index: int, colour: bool = False) -> str:
     """A position in at most 23 lines: the drawing, then value and comment of its move."""
-    states = saved.states()
+    states = record.states()
     if index == 0:
-        return draw_ansi(saved.game, states[0], colour=colour)
-    move = saved.moves[index - 1]
-    text = draw_ansi(saved.game, states[index], move.action, states[index - 1], colour)
-    value = "" if move.value is None else f"value for A {move.value:+g}"
-    note = "; ".join(filter(None, [value, printable(move.comment)]))
-    return f"{text}\n{note}" if note else text
+        return draw_ansi(record.game, states[0], colour=colour)
+    action, note = record.actions[index - 1], record.note(index - 1)
+    text = draw_ansi(record.game, states[index], action, states[index - 1], colour)
+    value = "" if note.value is None else f"value for A {note.value:+g}"
+    said = "; ".join(filter(None, [value, printable(note.comment)]))
+    return f"{text}\n{said}" if said else text
 
 
 def printable(text: str) -> str:

@@ -42,7 +42,7 @@ def run(options: Tournament) -> None:
 
 def _play(options: Tournament, game: Game, agents: list[Agent], folder: Path) -> None:
     pairs = list(combinations(agents, 2))
-    with (records_file(options.save_games, game, options.seed) as keep,
+    with (records_file(options.save_games, options.seed) as keep,
           progress_bar("tournament", len(pairs) * options.games) as advance):
         records = play_matches(game, list(combinations(options.agents, 2)), options.games,
                                options.opening_plies, options.seed, options.start().map,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,16 @@ from agents.openings import check_opening_plies
 from agents.tasks import MapTasks
 from castle_env.agent import Agent, make_agent
 from castle_env.errors import OptionError
-from castle_env.game import Game
+from castle_env.game import Game, Outcome
+from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
 from castle_env.ruleset import Ruleset
-from experiments.measure.records import GameRecord
 
 # Games are played in groups of this many openings, each with a random stream of its own, so that
 # they do not depend on how the groups are shared out.
 GROUP: Final = 64
 
+# Shape (n,): what was played in each of n games.
 Actions = npt.NDArray[np.int64]
 
 
@@ -146,6 +147,7 @@ def check_match(game: Game, games: int, opening_plies: int, seed: int) -> None:
 def _openings(
     game: Game, count: int, plies: int, rng: np.random.Generator
 ) -> tuple[PositionArray, list[Actions]]:
+    """Positions (count,) after random openings, and the actions (count,) of each of their plies."""
     states, moves = game.initial_states(count), []
     for _ in range(plies):
         moves.append(game.random_actions(states, rng))
@@ -160,16 +162,16 @@ def _play_out(
     opening: list[Actions],
     rng: np.random.Generator,
 ) -> list[GameRecord]:
-    """Play all games from these positions, all after the same number of plies, to their ends."""
+    """Play games to their ends from `states` (n,), which the actions of `opening` have led to."""
     states = states.copy()
-    moves = [list(column) for column in zip(*opening, strict=True)] or [[] for _ in states]
+    moves = [[int(actions[index]) for actions in opening] for index in range(len(states))]
     going_on = np.arange(len(states))
     ply = len(opening)
     while len(going_on):
         actions = agents[ply & 1].select_actions(states[going_on], rng)
         states[going_on], over = game.advance(states[going_on], actions)
         for index, action in zip(going_on, actions, strict=True):
-            moves[index].append(action)
+            moves[index].append(int(action))
         going_on = going_on[~over]
         ply += 1
     return _records(game, agents, states, moves, len(opening))
@@ -183,19 +185,20 @@ def _records(
     opening_plies: int,
 ) -> list[GameRecord]:
     outcomes = game.outcomes(states)
-    return [
-        GameRecord(
-            players=(agents[0].name, agents[1].name),
-            ruleset=game.rules.name,
-            mode=game.rules.mode,
-            moves=tuple(game.format_action(int(action)) for action in moves[index]),
-            winner=None if outcomes["winner"][index] < 0 else int(outcomes["winner"][index]),
-            margin=int(outcomes["margin"][index]),
-            victory_points=tuple(outcomes["victory_points"][index].tolist()),
-            reason=str(outcomes["reason"][index]),
-            opening_plies=opening_plies,
-            by_row={row: tuple(points[index].tolist())
-                    for row, points in outcomes["by_row"].items()},
-        )
-        for index in range(len(states))
-    ]
+    players = agents[0].name, agents[1].name
+    return [GameRecord(game.rules, tuple(actions), _outcome(outcomes, index), players,
+                       opening_plies)
+            for index, actions in enumerate(moves)]
+
+
+def _outcome(outcomes: dict[str, Any], index: int) -> Outcome:
+    """One game of those that `Game.outcomes` gives."""
+    winner = int(outcomes["winner"][index])
+    first, second = outcomes["victory_points"][index].tolist()
+    return Outcome(
+        winner=None if winner < 0 else winner,
+        margin=int(outcomes["margin"][index]),
+        victory_points=(first, second),
+        by_row={row: tuple(points[index].tolist()) for row, points in outcomes["by_row"].items()},
+        reason=str(outcomes["reason"][index]),
+    )

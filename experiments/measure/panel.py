@@ -15,6 +15,7 @@ from agents.training.config import TrainConfig
 from agents.training.run import Evaluation, Progress, train
 from agents.training.trainer import check_device
 from castle_env import Agent, Game, make_agent
+from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
 from experiments.measure.decisions import (
     Truth,
@@ -24,7 +25,7 @@ from experiments.measure.decisions import (
 )
 from experiments.measure.intervals import Interval
 from experiments.measure.match import check_match, play_match
-from experiments.measure.records import GameRecord, Summary, summarise
+from experiments.measure.records import Summary, summarise
 from experiments.options import command_line
 from experiments.progress import progress_bar
 

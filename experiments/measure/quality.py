@@ -20,6 +20,7 @@ import numpy.typing as npt
 from castle_env import make_agent
 from castle_env.board import ENTRIES, SQUARES
 from castle_env.game import TURN_LIMIT, Game
+from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
 from experiments.measure.intervals import (
     RESAMPLES,
@@ -27,7 +28,6 @@ from experiments.measure.intervals import (
     bootstrap_mean_interval,
     percentile_intervals,
 )
-from experiments.measure.records import GameRecord
 
 LEAD_PLIES: Final = (2, 3)
 
@@ -89,8 +89,7 @@ class Trace:
 
 def trace_games(game: Game, records: Sequence[GameRecord]) -> list[Trace]:
     """Replay finished games of one length of opening, all at once."""
-    moves = [[game.parse_action(text) for text in record.moves] for record in records]
-    longest = max(len(actions) for actions in moves)
+    longest = max(record.plies for record in records)
     states = game.initial_states(len(records))
     margins = np.zeros((longest + 1, len(records)))
     choices, tokens = np.zeros((2, longest + 1, len(records)), dtype=np.int64)
@@ -98,11 +97,11 @@ def trace_games(game: Game, records: Sequence[GameRecord]) -> list[Trace]:
         margins[ply] = np.mean([leads(game, states, plies) for plies in LEAD_PLIES], axis=0)
         choices[ply] = game.legal_action_masks(states).sum(axis=1)
         tokens[ply] = states["own"] | states["opposing"] | states["strongholds"]
-        going_on = np.array([index for index, actions in enumerate(moves) if ply < len(actions)],
+        going_on = np.array([index for index, record in enumerate(records) if ply < record.plies],
                             dtype=np.int64)
-        chosen = np.array([moves[index][ply] for index in going_on], dtype=np.int64)
+        chosen = np.array([records[index].actions[ply] for index in going_on], dtype=np.int64)
         states[going_on] = game.apply_actions(states[going_on], chosen)
-    return [_trace(record, moves[index], margins[:, index], choices[:, index], tokens[:, index])
+    return [_trace(record, margins[:, index], choices[:, index], tokens[:, index])
             for index, record in enumerate(records)]
 
 
@@ -118,19 +117,20 @@ def leads(game: Game, states: PositionArray, plies: int) -> npt.NDArray[np.int64
 
 
 def _trace(
-    record: GameRecord, actions: Sequence[int], margins: npt.NDArray[np.float64],
-    choices: npt.NDArray[np.int64], tokens: npt.NDArray[np.int64]
+    record: GameRecord, margins: npt.NDArray[np.float64], choices: npt.NDArray[np.int64],
+    tokens: npt.NDArray[np.int64]
 ) -> Trace:
+    """Of one game: player 0's lead, the number of legal moves and all tokens (bits) by ply."""
     first, end = record.opening_plies, record.plies
     occupied = int(np.bitwise_or.reduce(tokens[first:end + 1]))
     return Trace(
-        winner=record.winner,
-        margin=record.margin,
-        timed_out=record.reason == TURN_LIMIT,
+        winner=record.final.winner,
+        margin=record.final.margin,
+        timed_out=record.final.reason == TURN_LIMIT,
         plies=end,
         leads=margins[first:end + 1],
         choices=choices[first:end],
-        entries=sum(action < ENTRIES for action in actions[first:]) / (end - first),
+        entries=sum(action < ENTRIES for action in record.actions[first:]) / (end - first),
         coverage=occupied.bit_count() / SQUARES,
     )
 

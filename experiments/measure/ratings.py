@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from castle_env.errors import OptionError
+from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval, percentile_intervals, wilson_interval
-from experiments.measure.records import GameRecord, distinct_games
+from experiments.measure.records import distinct_games
 
 # Points of strength on the Elo scale per unit of Bradley–Terry log-strength: a lead of 400 points
 # means odds of 10 to 1.
@@ -118,7 +119,7 @@ def cross_table(records: Iterable[GameRecord]) -> CrossTable:
     Raises `OptionError` unless the records are of two players or more under one ruleset.
     """
     games = [game for game in distinct_games(records) if game.players[0] != game.players[1]]
-    rulesets = sorted({game.ruleset for game in games})
+    rulesets = sorted({game.rules.name for game in games})
     if len(rulesets) != 1:
         raise OptionError(f"games under {len(rulesets)} rulesets ({', '.join(rulesets)}) between "
                           "different players; allowed: exactly one ruleset")
@@ -126,7 +127,7 @@ def cross_table(records: Iterable[GameRecord]) -> CrossTable:
     index = {player: number for number, player in enumerate(players)}
     counts = np.zeros((len(players), len(players), 3), dtype=np.int64)
     for game in games:
-        column = {0: 0, None: 1, 1: 2}[game.winner]
+        column = {0: 0, None: 1, 1: 2}[game.final.winner]
         counts[index[game.players[0]], index[game.players[1]], column] += 1
     return CrossTable(rulesets[0], players, counts)
 

@@ -1,95 +1,34 @@
-"""Finished games as plain values, and what they say of one agent against another."""
+"""Finished games written to a file, and what they say of one agent against another."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agents.runs import RunError
 from castle_env.errors import OptionError
-from castle_env.game import Game
-from castle_env.game_file import SavedGame, SavedMove
+from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval, bootstrap_mean_interval, wilson_interval
 from experiments.play.games_file import new_games_file
 
 
-@dataclass(frozen=True)
-class GameRecord:
-    """One finished game.
-
-    players: names of the agents in seat 0 and seat 1. moves: action texts from the first ply on,
-    the opening included; the first `opening_plies` of them were given and not chosen by the agents.
-    winner: 0, 1 or None for a draw. margin: Victory Points of player 0 minus those of player 1.
-    victory_points: (player 0, player 1), and `by_row` the same for rows of the table, where kept.
-    reason: why it ended, as in `castle_env.Outcome`.
-    """
-
-    players: tuple[str, str]
-    ruleset: str
-    mode: str
-    moves: tuple[str, ...]
-    winner: int | None
-    margin: int
-    victory_points: tuple[int, int]
-    reason: str
-    opening_plies: int = 0
-    by_row: Mapping[str, tuple[int, int]] | None = field(default=None, hash=False)
-
-    @property
-    def plies(self) -> int:
-        """Length of the game, its opening included."""
-        return len(self.moves)
-
-    def points_of(self, seat: int) -> float:
-        """1 for a win of the player in `seat`, 0.5 for a draw, 0 for a loss."""
-        return 0.5 if self.winner is None else float(self.winner == seat)
-
-    def margin_of(self, seat: int) -> int:
-        """The margin from the view of the player in `seat`."""
-        return -self.margin if seat else self.margin
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `GameRecord.from_dict` reads them back."""
-        return {**asdict(self), "plies": self.plies}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "GameRecord":
-        """Record from what `to_dict` gave, also after JSON; raises `RunError` if it is none."""
-        try:
-            first, second = data["players"]
-            vp_first, vp_second = data["victory_points"]
-            rows = data["by_row"]
-            return cls(
-                players=(first, second), ruleset=data["ruleset"], mode=data["mode"],
-                moves=tuple(data["moves"]), winner=data["winner"], margin=data["margin"],
-                victory_points=(vp_first, vp_second), reason=data["reason"],
-                opening_plies=data["opening_plies"],
-                by_row=None if rows is None else {row: (a, b) for row, (a, b) in rows.items()},
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RunError(f"not a game record ({error!r}): {data!r}") from error
-
-
 @contextmanager
 def records_file(
-    path: Path | None, game: Game, seed: int
+    path: Path | None, seed: int
 ) -> Iterator[Callable[[list[GameRecord]], None]]:
-    """A function that adds games to a new file of games; see `new_games_file`."""
+    """A function that adds games, played with `seed`, to a new file; see `new_games_file`."""
     with new_games_file(path) as save:
-        yield lambda records: save(_saved_game(game, record, seed) for record in records)
+        yield lambda records: save(_as_filed(record, seed) for record in records)
 
 
-def _saved_game(game: Game, record: GameRecord, seed: int) -> SavedGame:
-    moves = tuple(SavedMove(game.parse_action(text)) for text in record.moves)
+def _as_filed(record: GameRecord, seed: int) -> GameRecord:
     opening = (f"The first {record.opening_plies} plies were played at random."
                if record.opening_plies else "")
-    return SavedGame(game.rules, moves, record.players, seed, date.today().isoformat(),
-                     comment=opening)
+    return replace(record, seed=seed, date=date.today().isoformat(), comment=opening)
 
 
 @dataclass(frozen=True)
@@ -139,11 +78,11 @@ class Summary:
 def distinct_games(records: Iterable[GameRecord]) -> list[GameRecord]:
     """One record of each game, in an order that does not depend on theirs.
 
-    Two records are the same game when the same agents in the same seats made the same moves under
-    the same ruleset, as two deterministic agents do over and over.
+    Two records are the same game when the same agents in the same seats made the same moves from
+    the same start under the same ruleset, as two deterministic agents do over and over.
     """
-    by_identity = {(record.ruleset, record.mode, record.players, record.moves): record
-                   for record in records}
+    by_identity = {(record.rules.name, record.rules.mode, record.players, record.start or (),
+                    record.actions): record for record in records}
     return [by_identity[identity] for identity in sorted(by_identity)]
 
 
@@ -160,8 +99,8 @@ def summarise(
     if not ours:
         raise OptionError(f"no games between {agent_a!r} and {agent_b!r} to summarise")
     rows: list[SummaryRow] = []
-    for rules in sorted({(record.ruleset, record.mode) for record in ours}):
-        games = [record for record in ours if (record.ruleset, record.mode) == rules]
+    for rules in sorted({(record.rules.name, record.rules.mode) for record in ours}):
+        games = [record for record in ours if (record.rules.name, record.rules.mode) == rules]
         by_seat = [[record for record in games if record.players[seat] == agent_a]
                    for seat in (0, 1)]
         rows.extend(_row(by_seat, seat, seed) for seat in (0, 1) if by_seat[seat])
@@ -178,11 +117,12 @@ def _row(by_seat: Sequence[Sequence[GameRecord]], seat: int | None, seed: int) -
     margins = [game.margin_of(s) for game, s in views]
     (game, s), count = views[0], len(views)
     return SummaryRow(
-        agent=game.players[s], opponent=game.players[1 - s], ruleset=game.ruleset, mode=game.mode,
-        seat=seat, games=sum(len(by_seat[s]) for s in seats), distinct_games=count,
+        agent=game.players[s], opponent=game.players[1 - s],
+        ruleset=game.rules.name, mode=game.rules.mode, seat=seat,
+        games=sum(len(by_seat[s]) for s in seats), distinct_games=count,
         wins=points.count(1.0), draws=points.count(0.5), losses=points.count(0.0),
         win_rate=wilson_interval(sum(points), count),
         margin=bootstrap_mean_interval(margins, np.random.default_rng(seed)),
         mean_plies=sum(game.plies for game, _ in views) / count,
-        reasons=dict(sorted(Counter(game.reason for game, _ in views).items())),
+        reasons=dict(sorted(Counter(game.final.reason for game, _ in views).items())),
     )

@@ -9,7 +9,8 @@ from typing import Any, Final
 from agents.runs import check_writable, write_json_atomic, write_text_atomic
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import AgentError, OptionError
-from castle_env.game_file import GameFileError, SavedGame, SavedMove, format_game, read_games
+from castle_env.game_file import GameFileError, format_game, read_games
+from castle_env.game_record import GameRecord, Note
 from castle_env.ruleset import STORM
 from experiments.commands.analyse import Analyse, MoveValue, analyse_game, show, totals
 
@@ -32,7 +33,7 @@ def run_file(options: Analyse) -> None:
                           "games tells its own")
     games = read_storm_games(path)
     results: list[dict[str, Any]] = []
-    done: list[SavedGame] = []
+    done: list[GameRecord] = []
     try:
         for saved, values in _analysed(games):
             done.append(annotated(saved, values))
@@ -46,7 +47,7 @@ def run_file(options: Analyse) -> None:
         write_json_atomic(options.json, {"kind": "games", "games": results})
 
 
-def read_storm_games(path: Path) -> list[SavedGame]:
+def read_storm_games(path: Path) -> list[GameRecord]:
     """All games of a file; raises `AgentError` for one that the solver does not reach."""
     games = list(read_games(path))
     if not games:
@@ -58,7 +59,7 @@ def read_storm_games(path: Path) -> list[SavedGame]:
     return games
 
 
-def _analysed(games: Sequence[SavedGame]) -> Iterator[tuple[SavedGame, list[MoveValue]]]:
+def _analysed(games: Sequence[GameRecord]) -> Iterator[tuple[GameRecord, list[MoveValue]]]:
     """Each game with its values, which are printed as they come."""
     play: PerfectPlay | None = None
     for number, saved in enumerate(games, 1):
@@ -66,23 +67,22 @@ def _analysed(games: Sequence[SavedGame]) -> Iterator[tuple[SavedGame, list[Move
         if play is None or play.game.rules != saved.rules:
             play = PerfectPlay(saved.game)
         print(f"game {number} of {len(games)}: {saved.players[0]!r} against {saved.players[1]!r}")
-        values = show(analyse_game(play, [move.action for move in saved.moves], saved.start))
+        values = show(analyse_game(play, list(saved.actions), saved.start))
         print(f"{totals(values)}\n")
         yield saved, values
 
 
-def annotated(saved: SavedGame, values: Sequence[MoveValue]) -> SavedGame:
+def annotated(saved: GameRecord, values: Sequence[MoveValue]) -> GameRecord:
     """The game with a value at each move and the turning points marked in the comments.
 
     What an earlier analysis has marked is replaced; all other comments stay.
     """
-    return replace(saved, moves=tuple(_annotated(move, value) for move, value in
-                                      zip(saved.moves, values, strict=True)))
+    return replace(saved, notes=tuple(_annotated(saved.note(index), value)
+                                      for index, value in enumerate(values)))
 
 
-def _annotated(move: SavedMove, value: MoveValue) -> SavedMove:
-    comment = _MARK.sub("", move.comment)
+def _annotated(note: Note, value: MoveValue) -> Note:
+    comment = _MARK.sub("", note.comment)
     if value.mark:
         comment = f"{comment} [{value.mark}; best: {' '.join(value.best_moves)}]".lstrip()
-    return SavedMove(move.action, float(value.value if value.player == "A" else -value.value),
-                     comment)
+    return Note(float(value.value if value.player == "A" else -value.value), comment)

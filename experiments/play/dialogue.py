@@ -7,12 +7,13 @@ from typing import Final
 
 from agents.runs import RunError, check_writable, write_text_atomic
 from agents.solve.analysis import MoveValues, analyse_moves
-from castle_env import ActionError, CastleError, OptionError
+from castle_env import ActionError, Agent, CastleError, OptionError
 from castle_env.ansi import draw_ansi
-from castle_env.board import ACTION_NUMBERS
+from castle_env.board import ACTION_NUMBERS, PASS
 from castle_env.game_file import format_game
+from castle_env.game_record import GameRecord
+from experiments.play.game_in_play import HUMAN, GameInPlay
 from experiments.play.games_file import Save
-from experiments.play.live_game import LiveGame
 from experiments.play.terminal import WIDTH, Terminal, interruptible
 
 HELP: Final = """\
@@ -32,14 +33,17 @@ quit        leave (the same: the end of the input)"""
 class Dialogue:
     """Reads commands and carries them out until the person quits or the input ends.
 
-    However it ends, by Ctrl-C too, games that were begun are handed to `save`. `seconds` bound the
-    analysis of a position, and `pause` is the time between moves where nobody plays.
+    agents: who chooses for players 0 and 1, None for a person. However the dialogue ends, by Ctrl-C
+    too, games that were begun are handed to `save`. `seconds` bound the analysis of a position, and
+    `pause` is the time between moves where no person plays.
     """
 
     def __init__(
-        self, live: LiveGame, terminal: Terminal, save: Save, seconds: float, pause: float
+        self, live: GameInPlay, agents: tuple[Agent | None, Agent | None], terminal: Terminal,
+        save: Save, seconds: float, pause: float,
     ) -> None:
-        self._live: Final = live
+        self._live = live
+        self._agents: Final = agents
         self._terminal: Final = terminal
         self._save: Final = save
         self._seconds: Final = seconds
@@ -132,7 +136,7 @@ class Dialogue:
 
     def _begin(self) -> None:
         self._keep()
-        self._live.begin()
+        self._live = self._live.another()
         self._show()
         self._go_on()
 
@@ -147,7 +151,7 @@ class Dialogue:
         if path.exists() and path.resolve() not in self._written:
             raise RunError(f"{name!r} exists already and is left as it is; choose another name")
         check_writable(path)
-        write_text_atomic(path, format_game(self._live.saved()))
+        write_text_atomic(path, format_game(self._live.record))
         self._written.add(path.resolve())
         self._terminal.say(f"Saved: {path}")
 
@@ -156,14 +160,18 @@ class Dialogue:
     def _go_on(self) -> None:
         """Make the moves that are no choice of a person's."""
         live = self._live
-        while not live.is_over and not live.awaits_person():
-            if not live.has_persons and self._terminal.is_screen:
+        while not live.is_over and not live.awaits_choice():
+            if HUMAN not in live.players and self._terminal.is_screen:
                 sleep(self._pause)
-            name = "AB"[live.state.ply & 1]
-            with self._terminal.sign(f"{name} is thinking"):
-                action = interruptible(live.choose)
-            live.play(action)
+            live.play(PASS if live.is_forced else self._agents_choice())
             self._show()
+
+    def _agents_choice(self) -> int:
+        turn = self._live.turn()
+        agent = self._agents[turn.state.ply & 1]
+        assert agent is not None
+        with self._terminal.sign(f"{'AB'[turn.state.ply & 1]} is thinking"):
+            return interruptible(lambda: turn.choose(agent))
 
     def _values(self) -> MoveValues:
         with self._terminal.sign("analysing") as tell:
@@ -172,18 +180,32 @@ class Dialogue:
 
     def _show(self) -> None:
         live = self._live
-        last = live.actions[-1] if live.actions else None
-        self._terminal.say(draw_ansi(live.game, live.state, last, live.previous,
-                                     self._terminal.colour, show_lanes=True))
+        last, previous = ((live.record.actions[-1], live.states[-2]) if live.plies
+                          else (None, None))
+        self._terminal.say(draw_ansi(live.game, live.state, last, previous, self._terminal.colour,
+                                     show_lanes=True))
 
     def _prompt(self) -> str:
         return "over> " if self._live.is_over else f"{'AB'[self._live.state.ply & 1]}> "
 
     def _keep(self) -> None:
         """Save and sum up the game, if one was begun."""
-        if self._live.actions:
-            self._save([self._live.saved()])
-            self._terminal.tell(self._live.summary())
+        if self._live.plies:
+            self._save([self._live.record])
+            self._terminal.tell(summary(self._live.record))
+
+
+def summary(record: GameRecord) -> str:
+    """How far a game has come, its points and its moves."""
+    game, last = record.game, record.states()[-1]
+    points = " to ".join(map(str, game.victory_points(last)))
+    if record.outcome is None:
+        result = f"Left at ply {last.ply}, A to B {points} VP"
+    else:
+        winner = record.outcome.winner
+        words = "a draw" if winner is None else f"{'AB'[winner]} wins"
+        result = f"Over at ply {last.ply}, {words}, A to B {points} VP"
+    return " ".join([f"{result}:", *map(game.format_action, record.actions)])
 
 
 def columns(cells: list[str]) -> str:

@@ -6,9 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agents.runs import RunError, check_writable
-from castle_env.game_file import GameFileError, SavedGame, format_game, read_games
+from castle_env.game_file import GameFileError, format_game, read_games
+from castle_env.game_record import GameRecord
 
-Save = Callable[[Iterable[SavedGame]], None]
+Save = Callable[[Iterable[GameRecord]], None]
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def new_games_file(path: Path | None) -> Iterator[Save]:
 def _part_file(path: Path, part: Path) -> Iterator[Save]:
     count = 0
 
-    def save(games: Iterable[SavedGame]) -> None:
+    def save(games: Iterable[GameRecord]) -> None:
         nonlocal count
         for game in games:
             text = ("\n" if count else "") + format_game(game)
@@ -61,7 +62,7 @@ def _part_file(path: Path, part: Path) -> Iterator[Save]:
                 part.rename(path)
 
 
-def read_game(path: Path, number: int) -> SavedGame:
+def read_game(path: Path, number: int) -> GameRecord:
     """The game with this number, from 1 on, of a file; raises `GameFileError`.
 
     All of the file is read, so that what is wrong behind the game is seen too.
@@ -69,7 +70,7 @@ def read_game(path: Path, number: int) -> SavedGame:
     return nth_game(list(read_games(path)), number, str(path))
 
 
-def nth_game(games: Sequence[SavedGame], number: int, name: str) -> SavedGame:
+def nth_game(games: Sequence[GameRecord], number: int, name: str) -> GameRecord:
     """The game with this number of those in the file `name`; raises `GameFileError`."""
     if not 1 <= number <= len(games):
         raise GameFileError(f"game {number} of {name!r}; allowed: "

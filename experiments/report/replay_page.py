@@ -1,4 +1,4 @@
-"""A saved game as one HTML page to click through, with everything that it needs inside."""
+"""A game as one HTML page to click through, with everything that it needs inside."""
 
 from html import escape
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Final
 
 from agents.runs import write_text_atomic
 from castle_env.drawing import FACES
-from castle_env.game_file import SavedGame, SavedMove
+from castle_env.game_record import NO_NOTE, GameRecord, Note
 from castle_env.svg import draw_svg
 from experiments.play.replay_files import frames
 
@@ -118,55 +118,55 @@ show(0);
 """)
 
 
-def write_page(saved: SavedGame, path: Path) -> None:
+def write_page(record: GameRecord, path: Path) -> None:
     """Write the page whole or not at all; raises `RunError`."""
-    write_text_atomic(path, page(saved))
+    write_text_atomic(path, page(record))
 
 
-def page(saved: SavedGame) -> str:
+def page(record: GameRecord) -> str:
     """HTML text of the page; whatever people wrote in the game is shown as plain text."""
-    states, moves = saved.states(), (None, *saved.moves)
-    with_values = any(move.value is not None for move in saved.moves)
-    points = [saved.game.victory_points(state) for state in states]
+    states = record.states()
+    notes = (NO_NOTE, *map(record.note, range(record.plies)))
+    points = [record.game.victory_points(state) for state in states]
     return _PAGE.substitute(
-        title=escape(f"{saved.players[0]} against {saved.players[1]}"),
-        first=escape(saved.players[0]), second=escape(saved.players[1]),
+        title=escape(f"{record.players[0]} against {record.players[1]}"),
+        first=escape(record.players[0]), second=escape(record.players[1]),
         blue=FACES[0], red=FACES[1],
-        about="\n".join(f"<p>{escape(line)}</p>" for line in _about(saved)),
+        about="\n".join(f"<p>{escape(line)}</p>" for line in _about(record)),
         figures="\n".join(
-            f'<figure data-note="{escape(_note(move, pair))}">{draw_svg(*frame)}</figure>'
-            for move, pair, frame in zip(moves, points, frames(saved), strict=True)),
-        moves="\n".join(_row(saved, index) for index in range(len(states))),
-        legend="<p>The numbers are values: player 0's margin in Victory Points that a move leads "
-               "to.</p>" if with_values else "",
+            f'<figure data-note="{escape(_note(note, pair))}">{draw_svg(*frame)}</figure>'
+            for note, pair, frame in zip(notes, points, frames(record), strict=True)),
+        moves="\n".join(_row(record, index) for index in range(len(states))),
+        legend="<p>The numbers are values: the first player's margin in Victory Points that a move "
+               "leads to.</p>" if any(note.value is not None for note in notes) else "",
     )
 
 
-def _about(saved: SavedGame) -> list[str]:
-    facts = [saved.rules.name, saved.date, "" if saved.seed is None else f"seed {saved.seed}",
-             "" if saved.outcome else "unfinished"]
-    return [line for line in (", ".join(filter(None, facts)), saved.comment) if line]
+def _about(record: GameRecord) -> list[str]:
+    facts = [record.rules.name, record.date, "" if record.seed is None else f"seed {record.seed}",
+             "" if record.outcome else "unfinished"]
+    return [line for line in (", ".join(filter(None, facts)), record.comment) if line]
 
 
-def _note(move: SavedMove | None, points: tuple[int, int]) -> str:
-    """Victory Points, and what the file says of the move that led here."""
+def _note(note: Note, points: tuple[int, int]) -> str:
+    """Victory Points, and what the record says of the move that led here."""
     lines = [f"Victory Points {points[0]} to {points[1]}"]
-    if move is not None and move.value is not None:
-        lines[0] += f", value {move.value:+g}"
-    if move is not None and move.comment:
-        lines.append(move.comment)
+    if note.value is not None:
+        lines[0] += f", value {note.value:+g}"
+    if note.comment:
+        lines.append(note.comment)
     return "\n".join(lines)
 
 
-def _row(saved: SavedGame, index: int) -> str:
+def _row(record: GameRecord, index: int) -> str:
     """A line of the list of moves; the first stands for the start."""
-    ply = saved.states()[index].ply
+    ply = record.states()[index].ply
     if index == 0:
         cells = [str(ply), "", "start", "", ""]
     else:
-        move = saved.moves[index - 1]
-        cells = [str(ply), "BA"[ply & 1], saved.game.format_action(move.action),
-                 "" if move.value is None else f"{move.value:+g}", move.comment]
+        note = record.note(index - 1)
+        cells = [str(ply), "BA"[ply & 1], record.game.format_action(record.actions[index - 1]),
+                 "" if note.value is None else f"{note.value:+g}", note.comment]
     number, player, name, value, comment = map(escape, cells)
     return (f"<li><button><span>{number}</span><span>{player}</span><b>{name}</b>"
             f'<span class="value">{value}</span><small>{comment}</small></button></li>')

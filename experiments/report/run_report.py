@@ -9,8 +9,9 @@ import rich
 
 from agents.runs import environment_info, write_json_atomic, write_text_atomic
 from castle_env import Game
+from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval
-from experiments.measure.records import GameRecord, Summary, distinct_games
+from experiments.measure.records import Summary, distinct_games
 from experiments.options import command_line
 from experiments.report.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.report.tables import (

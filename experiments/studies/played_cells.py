@@ -49,13 +49,13 @@ def match_result(
     traces = trace_games(game, games)
     result: dict[str, Any] = {
         "rows": [row.to_dict() for row in summarise(records, one, other, seed).rows],
-        "margins": {str(seat): _counts(record.margin for record in games
+        "margins": {str(seat): _counts(record.final.margin for record in games
                                        if record.players[seat] == one) for seat in (0, 1)},
         "quality": {name: value.to_dict() for name, value in quality(traces, seed).items()},
         "leads": _leads_by_ply(traces, params["opening_plies"]),
     }
     if one == other:
-        result["komi"] = komi_of([record.margin for record in games], seed)
+        result["komi"] = komi_of([record.final.margin for record in games], seed)
     return result
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import date
 from pathlib import Path
 from secrets import randbelow
 from typing import Annotated, Any, Final, TypeVar
@@ -16,11 +15,12 @@ from starlette.exceptions import HTTPException
 
 from agents.solve.analysis import analyse_moves
 from castle_env import CastleError, Game, Ruleset, load_ruleset, preset_names
-from castle_env.game_file import SavedGame, format_game, parse_games
+from castle_env.game_file import format_game, parse_games
+from castle_env.game_record import GameRecord
 from castle_env.position import stack
 from castle_env.ruleset import CAPTURE_CREDITS, ENTRY_LANES, ENTRY_STYLES, MAX_FACTIONS, MODES
+from experiments.play.game_in_play import HUMAN, GameInPlay, new_game
 from experiments.play.games_file import nth_game
-from experiments.play.live_game import HUMAN
 from experiments.web.guard import Guard
 from experiments.web.jobs import Job, JobStoppedError
 from experiments.web.opponents import Opponents, agent_for
@@ -38,8 +38,8 @@ from experiments.web.sessions import ConflictError, Sessions, UnknownGameError
 from experiments.web.wire import Json, position_json, rules_json
 
 STATIC: Final = Path(__file__).parent / "static"
-MOST_BYTES: Final = 1 << 20
-MOST_SECONDS: Final = 60.0
+MAX_BYTES: Final = 1 << 20
+MAX_SECONDS: Final = 60.0
 
 Result = TypeVar("Result")
 
@@ -68,7 +68,7 @@ def create_app(
         warming.stop()
         sessions.close()
 
-    app = FastAPI(lifespan=lifespan, openapi_url=None, max_body_size=MOST_BYTES,
+    app = FastAPI(lifespan=lifespan, openapi_url=None, max_body_size=MAX_BYTES,
                   exception_handlers=_HANDLERS)
     app.add_middleware(Guard)
     app.include_router(_game_routes(sessions, opponents), prefix="/api/games")
@@ -104,24 +104,23 @@ def _warm_up_searches(job: Job[None]) -> None:
 def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     router = APIRouter()
 
-    async def begin(saved: SavedGame, players: tuple[str, str], seed: int) -> Json:
-        await _seated(sessions, saved.rules, players)
-        return sessions.add(saved, players, seed).to_json()
+    async def begin(live: GameInPlay) -> Json:
+        await _seated(sessions, live.game.rules, live.players)
+        return sessions.add(live).to_json()
 
     @router.post("", status_code=201)
-    async def new_game(asked: NewGame) -> Json:
+    async def begin_game(asked: NewGame) -> Json:
         rules = ruleset_of(asked.ruleset)
         players = opponents.pair(asked.players)
         seed = randbelow(1 << 32) if asked.seed is None else asked.seed
         start = None if asked.start is None else Game(rules).parse_position(asked.start)
-        today = date.today().isoformat()
-        return await begin(SavedGame(rules, (), players, seed, today, start), players, seed)
+        return await begin(new_game(rules, players, seed, start))
 
     @router.post("/load", status_code=201)
     async def load_game(asked: LoadGame) -> Json:
         games = await _in_thread(sessions, lambda: parse_games(asked.text, asked.name))
-        saved = nth_game(games, asked.number, asked.name)
-        game = await begin(saved, (HUMAN, HUMAN), saved.seed or 0)
+        record = nth_game(games, asked.number, asked.name)
+        game = await begin(GameInPlay(record, (HUMAN, HUMAN)))
         return game | {"games": [_title(other) for other in games[:1000]]}
 
     @router.get("/{name}")
@@ -165,13 +164,13 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     async def change_seats(name: str, asked: Seats) -> Json:
         session = sessions.get(name)
         players = opponents.pair(asked.players)
-        await _seated(sessions, session.game.rules, players)
+        await _seated(sessions, session.live.game.rules, players)
         session.seat(players)
         return session.to_json()
 
     @router.get("/{name}/analysis/{at}")
     async def analyse(
-        name: str, at: int, seconds: Annotated[float, Query(gt=0, le=MOST_SECONDS)] = 2.0
+        name: str, at: int, seconds: Annotated[float, Query(gt=0, le=MAX_SECONDS)] = 2.0
     ) -> Json:
         return await sessions.get(name).analyse(sessions.jobs, at, seconds)
 
@@ -193,15 +192,15 @@ async def _seated(sessions: Sessions, rules: Ruleset, players: tuple[str, str]) 
 async def _in_thread(sessions: Sessions, work: Callable[[], Result]) -> Result:
     """What `work` returns, which may take a while."""
     job = sessions.jobs.start(lambda job: work())
-    while not await job.wait(MOST_SECONDS):
+    while not await job.wait(MAX_SECONDS):
         pass
     return job.result()
 
 
-def _title(saved: SavedGame) -> str:
-    first, second = saved.players
-    result = "unfinished" if saved.outcome is None else f"{saved.outcome.margin:+d}"
-    return f"{first} - {second}, {saved.rules.name}, {len(saved.moves)} plies, {result}"
+def _title(record: GameRecord) -> str:
+    first, second = record.players
+    result = "unfinished" if record.outcome is None else f"{record.outcome.margin:+d}"
+    return f"{first} - {second}, {record.rules.name}, {record.plies} plies, {result}"
 
 
 # What does not belong to a game
@@ -230,7 +229,7 @@ def _other_routes(opponents: Opponents, rules: Ruleset, players: tuple[str, str]
     return router
 
 
-# Errors: always {"error": message}, but for bodies of more than MOST_BYTES
+# Errors: always {"error": message}, but for bodies of more than MAX_BYTES
 
 
 def _failure(status: int) -> Callable[[Request, Exception], JSONResponse]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from experiments.play.live_game import HUMAN
+from experiments.play.game_in_play import HUMAN
 
 _SECONDS: Final = 60.0
 

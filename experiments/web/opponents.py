@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from castle_env import Agent, AgentError, Game, Ruleset, agent_names, make_agent
 from castle_env.ruleset import STORM
-from experiments.play.live_game import HUMAN
+from experiments.play.game_in_play import HUMAN
 
 # Name as a pattern, how it is told in errors, and the largest number it may hold.
 _CHECKED: Final = (

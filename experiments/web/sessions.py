@@ -1,7 +1,7 @@
-"""Games by id: their positions, who sits where, and what is being thought about them.
+"""Games by id, and what is being thought about them.
 
-All of it is touched in the thread of the event loop alone; only jobs run elsewhere, and what they
-find is taken over by whoever asks for it.
+Sessions are read and changed in the thread of the event loop alone. Jobs run in other threads; the
+request that asks for a job's result stores it.
 """
 
 import secrets
@@ -11,19 +11,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from agents.solve.analysis import MoveValues, analyse_moves
-from castle_env import CastleError, Game, Position
-from castle_env.game_file import SavedGame, SavedMove
-from castle_env.position import stack
-from experiments.play.live_game import HUMAN
+from castle_env import CastleError, OptionError, Position
+from castle_env.game_record import GameRecord, Note
+from experiments.play.game_in_play import HUMAN, GameInPlay
 from experiments.web.jobs import Job, Jobs, JobStoppedError
 from experiments.web.opponents import agent_for
 from experiments.web.wire import Json, position_json, rules_json, values_json
 
-MOST_GAMES: Final = 500
-_MOST_KEPT_VALUES: Final = 200
+MAX_GAMES: Final = 500
+_MAX_KEPT_VALUES: Final = 200
 # A request waits so long for a search; then it tells how far the search has come.
 SECONDS_TO_WAIT: Final = 0.25
 
@@ -55,110 +52,87 @@ class Analysis:
 
 @dataclass
 class Session:
-    """One game on the server; `saved` is what a file would hold, `states` its positions."""
+    """One game on the server, and what is being thought about it."""
 
     id: str
-    game: Game
-    saved: SavedGame
-    players: tuple[str, str]
-    seed: int
-    states: list[Position]
+    live: GameInPlay
     thinking: Job[int] | None = None
     analysis: Analysis | None = None
     values: OrderedDict[Position, Known] = field(default_factory=OrderedDict)
 
-    @property
-    def length(self) -> int:
-        """Number of moves made."""
-        return len(self.states) - 1
-
-    @property
-    def player_to_move(self) -> str:
-        """Who sits where it is the turn: "human" or an agent."""
-        return self.players[self.game.current_player(self.states[-1])]
-
     def to_json(self) -> Json:
         """The game with its last position."""
-        over = self.game.is_terminal(self.states[-1])
+        live = self.live
         return {
             "id": self.id,
-            "rules": rules_json(self.game),
-            "players": self.players,
-            "names": self.saved.players,
-            "comment": self.saved.comment,
-            "moves": [self._line_json(at) for at in range(self.length)],
-            "waits_for": None if over else "human" if self.player_to_move == HUMAN else "agent",
-            "position": self.position_json(self.length),
+            "rules": rules_json(live.game),
+            "players": live.players,
+            "names": live.record.players,
+            "comment": live.record.comment,
+            "moves": [self._move_json(at) for at in range(live.plies)],
+            "waits_for": None if live.is_over else "human" if live.player_to_move == HUMAN
+            else "agent",
+            "position": self.position_json(live.plies),
         }
 
-    def _line_json(self, at: int) -> Json:
-        move, state = self.saved.moves[at], self.states[at]
-        known = self.values.get(state)
-        player = self.game.current_player(state)
+    def _move_json(self, at: int) -> Json:
+        game, record, state = self.live.game, self.live.record, self.live.states[at]
+        action, note, known = record.actions[at], record.note(at), self.values.get(state)
+        player = game.current_player(state)
         return {
-            "name": self.game.format_action(move.action),
+            "name": game.format_action(action),
             "player": player,
-            "value": move.value,
-            "comment": move.comment,
-            "regret": None if known is None else known.final.regret(move.action, player),
+            "value": note.value,
+            "comment": note.comment,
+            "regret": None if known is None else known.final.regret(action, player),
             "exact": known is not None and known.final.exact,
         }
 
     def position_json(self, at: int) -> Json:
         """The position after so many moves; raises `ConflictError` if the game is shorter."""
         state = self.state_at(at)
-        last = self.saved.moves[at - 1].action if at else None
-        return position_json(self.game, state, last, self.states[at - 1] if at else None)
+        last, previous = ((self.live.record.actions[at - 1], self.live.states[at - 1]) if at
+                          else (None, None))
+        return position_json(self.live.game, state, last, previous)
 
     def state_at(self, at: int) -> Position:
         """The position after so many moves; raises `ConflictError` if the game is shorter."""
-        if not 0 <= at <= self.length:
-            raise ConflictError(f"no position after {at} moves; allowed: 0 to {self.length}")
-        return self.states[at]
+        if not 0 <= at <= self.live.plies:
+            raise ConflictError(f"no position after {at} moves; allowed: 0 to {self.live.plies}")
+        return self.live.states[at]
 
-    def annotated(self) -> SavedGame:
+    def annotated(self) -> GameRecord:
         """The game as a file holds it, with the values of moves that are known exactly."""
-        moves = list(self.saved.moves)
-        for at, (move, state) in enumerate(zip(moves, self.states, strict=False)):
-            known = self.values.get(state)
-            if move.value is None and known is not None and known.final.exact:
-                moves[at] = replace(move, value=known.final.values[move.action])
-        return replace(self.saved, moves=tuple(moves))
+        record = self.live.record
+        return replace(record, notes=tuple(map(self._note, range(record.plies))))
+
+    def _note(self, at: int) -> Note:
+        note, known = self.live.record.note(at), self.values.get(self.live.states[at])
+        if note.value is not None or known is None or not known.final.exact:
+            return note
+        return replace(note, value=known.final.values[self.live.record.actions[at]])
 
     # Changes
 
     def play(self, at: int, action: int) -> None:
         """Make a move in the position after `at` moves; later ones are taken back."""
-        after = self.game.apply(self.state_at(at), action)
-        self._cut(at)
-        self._set_moves((*self.saved.moves, SavedMove(int(action))))
-        self.states.append(after)
+        self.live.game.apply(self.state_at(at), action)  # an illegal one changes nothing
+        self.stop_thinking()
+        self.live.cut(at)
+        self.live.play(action)
 
     def undo(self) -> None:
-        """Take back moves to where a person last decided; one move if nobody does."""
-        if self.length == 0:
-            raise ConflictError("no move to take back")
-        at = self.length - 1
-        while at and HUMAN in self.players and self._is_idle(at):
-            at -= 1
-        self._cut(at)
-
-    def _is_idle(self, at: int) -> bool:
-        return self.players[self.game.current_player(self.states[at])] != HUMAN
+        """Take back moves to where a person last chose; raises `ConflictError` if nobody did."""
+        try:
+            self.live.undo()
+        except OptionError as error:
+            raise ConflictError(str(error)) from None
+        self.stop_thinking()
 
     def seat(self, players: tuple[str, str]) -> None:
         """Let others go on with the game."""
         self.stop_thinking()
-        self.players = players
-        self.saved = replace(self.saved, players=players)
-
-    def _cut(self, at: int) -> None:
-        self.stop_thinking()
-        del self.states[at + 1:]
-        self._set_moves(self.saved.moves[:at])
-
-    def _set_moves(self, moves: tuple[SavedMove, ...]) -> None:
-        self.saved = replace(self.saved, moves=moves)
+        self.live.seat(players)
 
     # Thinking
 
@@ -167,12 +141,12 @@ class Session:
 
         Raises `ConflictError` where no agent is to move, and what the agent raises.
         """
-        if at != self.length or self.game.is_terminal(self.states[-1]):
-            raise ConflictError(f"no agent moves after {at} moves; the game has {self.length}")
-        if self.player_to_move == HUMAN:
+        if at != self.live.plies or self.live.is_over:
+            raise ConflictError(f"no agent moves after {at} moves; the game has {self.live.plies}")
+        if self.live.player_to_move == HUMAN:
             raise ConflictError("a person is to move, not an agent")
         if self.thinking is None:
-            heavy = self.player_to_move.startswith("exact")
+            heavy = self.live.player_to_move.startswith("exact")
             self.thinking = jobs.start(self._choose(), heavy)
         job = self.thinking
         await job.wait(SECONDS_TO_WAIT)
@@ -183,15 +157,14 @@ class Session:
         return True
 
     def _choose(self) -> Callable[[Job[int]], int]:
-        name, rules, state = self.player_to_move, self.game.rules, self.states[-1]
-        rng = np.random.default_rng([self.seed, self.length])
+        name, rules, turn = self.live.player_to_move, self.live.game.rules, self.live.turn()
 
         def choose(job: Job[int]) -> int:
             agent = agent_for(name, rules)
             job.on_stop = getattr(agent, "stop", None)
             if job.stopped():
                 raise JobStoppedError
-            return int(agent.select_actions(stack([state]), rng)[0])
+            return turn.choose(agent)
 
         return choose
 
@@ -220,7 +193,7 @@ class Session:
             if (running.state, running.seconds) == (state, seconds) and not running.job.stopped():
                 return running.job
             running.job.stop()
-        game = self.game
+        game = self.live.game
 
         def analyse(job: Job[MoveValues]) -> MoveValues:
             return analyse_moves(game, state, seconds=seconds, stopped=job.unwanted,
@@ -231,14 +204,14 @@ class Session:
 
     def _remember(self, state: Position, known: Known) -> None:
         self.values[state] = known
-        while len(self.values) > _MOST_KEPT_VALUES:
+        while len(self.values) > _MAX_KEPT_VALUES:
             self.values.popitem(last=False)
 
     def _analysis_json(
         self, at: int, values: MoveValues | None, seconds: float, done: bool
     ) -> Json:
-        player = self.game.current_player(self.states[at])
-        played = self.saved.moves[at].action if at < self.length else None
+        player = self.live.game.current_player(self.live.states[at])
+        played = self.live.record.actions[at] if at < self.live.plies else None
         found = None if values is None else values_json(values, player, played)
         return {"at": at, "done": done, "seconds": seconds, "found": found}
 
@@ -267,12 +240,11 @@ class Sessions:
         self.jobs: Final = Jobs()
         self._sessions: Final[OrderedDict[str, Session]] = OrderedDict()
 
-    def add(self, saved: SavedGame, players: tuple[str, str], seed: int) -> Session:
-        """A new session that goes on from the end of `saved`."""
-        session = Session(secrets.token_urlsafe(9), Game(saved.rules), saved, players, seed,
-                          list(saved.states()))
+    def add(self, live: GameInPlay) -> Session:
+        """A new session for a game."""
+        session = Session(secrets.token_urlsafe(9), live)
         self._sessions[session.id] = session
-        while len(self._sessions) > MOST_GAMES:
+        while len(self._sessions) > MAX_GAMES:
             self._sessions.popitem(last=False)[1].stop()
         return session
 
@@ -281,7 +253,7 @@ class Sessions:
         session = self._sessions.get(name)
         if session is None:
             raise UnknownGameError(f"no game {name!r} on this server; allowed: one begun since the "
-                                   f"server started, among the {MOST_GAMES} used last")
+                                   f"server started, among the {MAX_GAMES} used last")
         self._sessions.move_to_end(name)
         return session
 

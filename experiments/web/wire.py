@@ -1,8 +1,9 @@
 """Positions, moves and games as the plain values that the page gets.
 
 The page holds no rules: each position comes with its legal moves, and each of those with every
-token that it moves. Squares are indices; `shifts` are pairs [from, to], where from is null for the
-hand and to is null for a captured token; pairs of numbers are player 0's, then player 1's.
+token that it moves. Squares are indices. `shifts` are pairs [from, to]: from is null for a token
+that comes from the hand, to is null for a captured one. Pairs of numbers are player 0's, then
+player 1's.
 """
 
 from typing import Any
