@@ -51,12 +51,16 @@ def draw_regret(path):
     plots.regret_by_ply(PLY_CURVES, path, "storm")
 
 
+def draw_regret_curve(path):
+    plots.regret_curve([(0, UNKNOWN), (1000, Interval(0.5, 0.2, 0.8))], path, "ppo (storm)")
+
+
 def draw_optimal_moves(path):
     plots.optimal_by_ply(PLY_CURVES, path, "storm")
 
 
 DRAWERS = [draw_learning_curve, draw_win_rates, draw_margins, draw_cross_table, draw_ratings,
-           draw_regret, draw_optimal_moves]
+           draw_regret, draw_regret_curve, draw_optimal_moves]
 
 
 @pytest.mark.parametrize("draw", DRAWERS)

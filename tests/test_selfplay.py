@@ -1,5 +1,7 @@
 """The learner and its opponents in self-play: legal, measured by a fixed panel, and themselves."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from castle_env.vector_env import CastleVectorEnv
 from experiments.measure.match import play_match
 from experiments.measure.panel import PANEL, learn
 from experiments.measure.records import summarise
+from experiments.report.run_report import draw_learning
 
 GAMES = {name: Game(load_ruleset(name)) for name in ("storm", "sudden-death")}
 STORM = GAMES["storm"]
@@ -152,6 +155,17 @@ def test_panel_is_always_part_of_the_evaluation(tmp_path):
     assert evaluations[0]["regret"]["estimate"] > 0
     assert load_checkpoint(tmp_path).card["results"]["evaluations"] == evaluations
     assert steps == 512
+
+
+def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path):
+    """One position says nothing of how sure its regret is, and must not stop the report."""
+    game = game_of_source({"mode": "storm", "factions_per_player": 1})
+    _, evaluations = learn(game, config(baselines=("random",), steps=ROLLOUT, evaluation_games=2,
+                                        regret_positions=1), tmp_path)
+    assert evaluations[-1]["regret"]["low"] is None
+    shown = draw_learning(tmp_path, "learning", "ppo", json.loads(json.dumps(evaluations)))
+    assert re.search(r"from ply 6 on: \d+\.\d\d VP per move", shown)
+    assert (tmp_path / "learning-regret.png").is_file()
 
 
 def test_evaluation_leaves_training_alone(tmp_path):

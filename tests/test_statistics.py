@@ -1,5 +1,6 @@
 """Intervals against values known from elsewhere."""
 
+import json
 import math
 
 import numpy as np
@@ -25,6 +26,15 @@ Z = 1.959963984540054
     (50, 100, 0.403832, 0.596168),
     (1, 1, 0.206549, 1.0),
 ])
+def test_intervals_survive_json_with_unknown_ends():
+    for interval in (Interval(0.5, 0.25, 0.75), Interval(0.0, 0.0, 0.0)):
+        assert Interval.from_dict(json.loads(json.dumps(interval.to_dict()))) == interval
+    unknown = Interval.from_dict(json.loads(json.dumps(
+        Interval(0.5, math.nan, math.nan).to_dict(), allow_nan=False)))
+    assert unknown.estimate == 0.5
+    assert not unknown.is_known
+
+
 def test_wilson_gives_the_published_values(wins, games, low, high):
     interval = wilson_interval(wins, games)
     assert interval.estimate == wins / games

@@ -16,6 +16,7 @@ from experiments.report.tables import (
     Table,
     cross_table_table,
     percent,
+    plain,
     ratings_table,
     signed,
     summary_table,
@@ -26,6 +27,8 @@ from experiments.report.tables import (
 RECORDS = [GameRecord(load_ruleset("storm"), (action,),
                       Outcome(winner, margin, (4, 3), {}, "turn_limit"), ("a", "b"))
            for action, winner, margin in ((1, 0, 1), (2, None, 0), (3, 0, 2))]
+
+UNKNOWN = Interval(2, float("nan"), float("nan"))
 
 
 def shown(table):
@@ -56,7 +59,10 @@ def test_row_of_another_length_is_refused():
 def test_intervals_as_text():
     assert percent(Interval(0.625, 0.581, 0.667)) == "62.5% [58.1, 66.7]"
     assert signed(Interval(1.25, -0.5, 3)) == "+1.25 [-0.50, +3.00]"
-    assert signed(Interval(2, float("nan"), float("nan"))) == "+2.00"
+    assert plain(Interval(1.25, 0.9, 1.6)) == "1.25 [0.90, 1.60]"
+    assert signed(UNKNOWN) == "+2.00"
+    assert plain(UNKNOWN) == "2.00"
+    assert percent(UNKNOWN) == "200.0%"
 
 
 def test_tables_of_results():

@@ -22,12 +22,11 @@ from experiments.measure.decisions import (
     judge_all,
     summarise_decisions,
 )
-from experiments.measure.intervals import Interval
 from experiments.options import GameOptions, command_line
 from experiments.progress import progress_bar
 from experiments.report import plots
 from experiments.report import run_report as report
-from experiments.report.tables import SEAT_NAMES, Table, percent, to_markdown, to_rich
+from experiments.report.tables import SEAT_NAMES, Table, percent, plain, to_markdown, to_rich
 
 # How the tables are to be read.
 READING: Final = """\
@@ -127,12 +126,6 @@ def measure(options: Regret, truth: Truth, agents: Sequence[Agent]) -> list[Deci
 # Tables and pictures
 
 
-def _points(value: Interval) -> str:
-    """Victory Points with their interval: "1.25 [0.90, 1.60]"."""
-    ends = f" [{value.low:.2f}, {value.high:.2f}]" if value.is_known else ""
-    return f"{value.estimate:.2f}{ends}"
-
-
 def _all_plies(rows: Sequence[RegretRow], seats: Sequence[int | None]) -> list[RegretRow]:
     """The rows of whole games, those of one source after those of the other."""
     return [row for source in SOURCES for row in rows
@@ -142,7 +135,7 @@ def _all_plies(rows: Sequence[RegretRow], seats: Sequence[int | None]) -> list[R
 def summary_table(rows: Sequence[RegretRow], seats: Sequence[int | None], title: str) -> Table:
     """All plies together, a line per source, agent and seat."""
     cells = tuple(
-        (row.source, row.agent, SEAT_NAMES[row.seat], str(row.moves), _points(row.regret),
+        (row.source, row.agent, SEAT_NAMES[row.seat], str(row.moves), plain(row.regret),
          percent(row.optimal), percent(row.loses_win), f"{row.lost_wins} of {row.won}")
         for row in _all_plies(rows, seats))
     columns = ("positions", "agent", "seat", "moves", "regret in VP per move", "optimal moves",
@@ -152,7 +145,7 @@ def summary_table(rows: Sequence[RegretRow], seats: Sequence[int | None], title:
 
 def terminal_table(rows: Sequence[RegretRow], title: str) -> Table:
     """The same for both seats in the 80 columns of a terminal."""
-    cells = tuple((row.source, row.agent, _points(row.regret), percent(row.optimal, 0),
+    cells = tuple((row.source, row.agent, plain(row.regret), percent(row.optimal, 0),
                    f"{row.lost_wins} of {row.won}") for row in _all_plies(rows, (None,)))
     columns = ("positions", "agent", "VP per move", "optimal", "wins lost")
     return Table(title, columns, cells, frozenset(range(2, 5)))
@@ -161,7 +154,7 @@ def terminal_table(rows: Sequence[RegretRow], title: str) -> Table:
 def _by_ply(rows: Sequence[RegretRow]) -> list[str]:
     """Markdown of a table per measure, with a line per source and ply and a column per agent."""
     return [text for heading, cell in (
-        ("Regret in VP per move, by ply", lambda row: _points(row.regret)),
+        ("Regret in VP per move, by ply", lambda row: plain(row.regret)),
         ("Optimal moves, by ply", lambda row: percent(row.optimal, 0)),
         ("Moves that lose a win, by ply", lambda row: percent(row.loses_win, 0)),
     ) for text in (f"## {heading}\n", to_markdown(_ply_table(rows, cell)))]

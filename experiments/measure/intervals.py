@@ -1,7 +1,7 @@
 """Estimates with 95% intervals: Wilson for win rates, bootstrap for means."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,12 @@ class Interval:
         """Plain values for JSON; None stands for an end that is not known."""
         low, high = (self.low, self.high) if self.is_known else (None, None)
         return {"estimate": self.estimate, "low": low, "high": high}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> "Interval":
+        """The interval that `to_dict` gave, also after JSON."""
+        ends = (math.nan if value[end] is None else value[end] for end in ("low", "high"))
+        return cls(value["estimate"], *ends)
 
 
 def wilson_interval(points: float, games: int) -> Interval:

@@ -16,6 +16,7 @@ from experiments.options import command_line
 from experiments.report.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.report.tables import (
     SEAT_NAMES,
+    plain,
     summary_table,
     terminal_table,
     to_markdown,
@@ -58,14 +59,13 @@ def draw_learning(
             curves.setdefault(row["opponent"], []).append(point)
     learning_curve(curves, folder / f"{name}-curve.png", subject)
     shown = f"![Win rate of {subject} while it learned]({name}-curve.png)\n"
-    regrets = [(evaluation["steps"], Interval(**evaluation["regret"]))
+    regrets = [(evaluation["steps"], Interval.from_dict(evaluation["regret"]))
                for evaluation in evaluations if evaluation["regret"]]
     if regrets:
         regret_curve(regrets, folder / f"{name}-regret.png", subject)
-        end = regrets[-1][1]
         shown += (f"\n![Regret of {subject} while it learned]({name}-regret.png)\n\n"
                   "Regret at the end, in random positions from ply 6 on: "
-                  f"{end.estimate:.2f} [{end.low:.2f}, {end.high:.2f}] VP per move.\n")
+                  f"{plain(regrets[-1][1])} VP per move.\n")
     return shown
 
 

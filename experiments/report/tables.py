@@ -67,6 +67,12 @@ def percent(share: Interval, digits: int = 1) -> str:
     return f"{share.estimate:.{digits}%}{ends}"
 
 
+def plain(value: Interval, digits: int = 2) -> str:
+    """A value with its interval: "1.25 [0.90, 1.60]"."""
+    ends = f" [{value.low:.{digits}f}, {value.high:.{digits}f}]" if value.is_known else ""
+    return f"{value.estimate:.{digits}f}{ends}"
+
+
 def signed(value: Interval, digits: int = 2) -> str:
     """A signed value with its interval: "+1.25 [+0.90, +1.60]"."""
     ends = f" [{value.low:+.{digits}f}, {value.high:+.{digits}f}]" if value.is_known else ""
