@@ -19,13 +19,6 @@ from experiments.measure.intervals import (
 Z = 1.959963984540054
 
 
-@pytest.mark.parametrize(("wins", "games", "low", "high"), [
-    (0, 10, 0.0, 0.277533),
-    (8, 10, 0.490162, 0.943318),
-    (10, 10, 0.722467, 1.0),
-    (50, 100, 0.403832, 0.596168),
-    (1, 1, 0.206549, 1.0),
-])
 def test_intervals_survive_json_with_unknown_ends():
     for interval in (Interval(0.5, 0.25, 0.75), Interval(0.0, 0.0, 0.0)):
         assert Interval.from_dict(json.loads(json.dumps(interval.to_dict()))) == interval
@@ -35,6 +28,13 @@ def test_intervals_survive_json_with_unknown_ends():
     assert not unknown.is_known
 
 
+@pytest.mark.parametrize(("wins", "games", "low", "high"), [
+    (0, 10, 0.0, 0.277533),
+    (8, 10, 0.490162, 0.943318),
+    (10, 10, 0.722467, 1.0),
+    (50, 100, 0.403832, 0.596168),
+    (1, 1, 0.206549, 1.0),
+])
 def test_wilson_gives_the_published_values(wins, games, low, high):
     interval = wilson_interval(wins, games)
     assert interval.estimate == wins / games
