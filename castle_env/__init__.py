@@ -1,5 +1,7 @@
 """Storm the Castle: the rules as a pure core, and the environments on it."""
 
+from typing import NoReturn
+
 from gymnasium.envs.registration import register
 
 from castle_env.agent import Agent, agent_names, make_agent, register_agent
@@ -38,9 +40,17 @@ __all__ = [
 ]
 
 for _id, _kwargs in (
-    ("castle_env/Storm-v0", {"ruleset": "storm"}),
-    ("castle_env/SuddenDeath-v0", {"ruleset": "sudden-death"}),
-    ("castle_env/Castle-v0", {}),
+    ("castle_env/Storm-v1", {"ruleset": "storm"}),
+    ("castle_env/SuddenDeath-v1", {"ruleset": "sudden-death"}),
+    ("castle_env/Castle-v1", {}),
 ):
     register(_id, entry_point="castle_env.env:CastleEnv", kwargs=_kwargs,
              vector_entry_point="castle_env.vector_env:CastleVectorEnv")
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say which module has taken the place of an older one."""
+    if name == "castle_v0":
+        raise ImportError("castle_v0 is no more; use castle_v1 (its version history says what "
+                          "changed)")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

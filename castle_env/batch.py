@@ -1,7 +1,8 @@
 """The rules on many positions at once: thin compiled loops over the functions in `kernels`.
 
 Shapes: `states` is (n,) of POSITION_DTYPE, `masks` (n, num_actions) int8, `planes`
-(n, PLANES, 36) float32, all others (n,). Arrays named `out_...` are written.
+(n, PLANES, 36) float32 or uint8, `divisors` (PLANES,), all others (n,). Arrays named `out_...`
+are written.
 """
 
 import numpy as np
@@ -26,13 +27,12 @@ from castle_env.kernels import (
     points_of_both,
     swap,
 )
-from castle_env.observation import write_observation
+from castle_env.observation import Divisors, Planes, write_observation
 from castle_env.position import Position, PositionArray
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.int8]
-Planes = npt.NDArray[np.float32]
 
 
 NO_MOVES: Moves = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -96,24 +96,26 @@ def write_masks(table: RuleTable, states: PositionArray, out_masks: Masks) -> No
 
 @kernel
 def write_view(
-    rules: Rules, position: Position, moves: Moves, player: int, out_planes: Planes
+    rules: Rules, position: Position, moves: Moves, player: int, divisors: Divisors,
+    out_planes: Planes,
 ) -> None:
     """Write what `player` sees, to move or not, shape (PLANES, 36); `moves` are the mover's."""
     if player != position.ply & 1:
         position, moves = swap(position), NO_MOVES
-    write_observation(rules, position, moves, player, out_planes)
+    write_observation(rules, position, moves, player, divisors, out_planes)
 
 
 @kernel
 def encode(
-    table: RuleTable, states: PositionArray, players: Ints, out_planes: Planes, out_masks: Masks
+    table: RuleTable, states: PositionArray, players: Ints, divisors: Divisors,
+    out_planes: Planes, out_masks: Masks,
 ) -> None:
     """Observations as `players` see them and legal action masks of a batch in one pass."""
     rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
         moves = moves_or_none(rules, position)
-        write_view(rules, position, moves, players[index], out_planes[index])
+        write_view(rules, position, moves, players[index], divisors, out_planes[index])
         write_mask(rules, position, moves, out_masks[index])
 
 

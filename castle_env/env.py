@@ -9,6 +9,7 @@ from gymnasium.error import ResetNeeded
 
 from castle_env.board import PASS
 from castle_env.game import Game
+from castle_env.observation import ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
     OpponentSource,
@@ -26,7 +27,7 @@ from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
 from castle_env.spaces import LegalDiscrete
 
-Observation = npt.NDArray[np.float32]
+Observation = npt.NDArray[Any]
 
 
 class CastleEnv(gym.Env[Observation, np.int64]):
@@ -40,16 +41,18 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     ## Observation space
     `Box(0, 1, (18, 6, 6), float32)`, relative to the learner, who is always to move:
 
-        0      own factions                   10   strongholds controlled by the learner
-        1      opposing factions              11   strongholds controlled by the opponent
-        2      strongholds                    12   own hand
-        3      bastion                        13   opposing hand
-        4 - 7  legal entries from north,      14   tokens captured by the learner
-               south, west, east              15   tokens captured by the opponent
-        8      own factions besieging         16   turns left
+        0      own factions                   10   own factions beside each stronghold / 4
+        1      opposing factions              11   opposing factions beside each / 4
+        2      strongholds                    12   own hand / factions per player
+        3      bastion                        13   opposing hand / factions per player
+        4 - 7  legal entries from north,      14   captured by the learner / factions per player
+               south, west, east              15   captured by the opponent / factions per player
+        8      own factions besieging         16   turns left / turns of a game
         9      opposing factions besieging    17   1 when the learner is player 1
 
-    Planes 12 - 16 are shares of their greatest value, the same in all 36 squares.
+    Planes 12 - 17 hold one number in all 36 squares. With `observation_dtype="uint8"` the numbers
+    are not divided, but whole counts, turns left no more than 255; the space's `high` says how
+    great each can be.
 
     ## Rewards
     0 until the game ends. Then with `reward="outcome"` +1, 0 or -1, with `reward="margin"` the
@@ -74,6 +77,11 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     ruleset: a preset's name, a TOML file's path, a dict of keys or a `Ruleset`. opponent: an
     agent or its name. seat: 0, 1, "random" or "alternate" (from 0 on, also after a reset with a
     seed). reward: "outcome" or "margin". render_mode: "human", "rgb_array", "ansi" or "svg".
+    observation_dtype: "float32" or "uint8".
+
+    ## Version history
+    v1: planes 10 and 11 count the factions beside each stronghold, and `observation_dtype`. v0:
+    they said by 0 and 1 who controls it.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
@@ -85,18 +93,20 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         seat: Seat = "random",
         reward: Reward = "outcome",
         render_mode: str | None = None,
+        observation_dtype: ObservationDtype = "float32",
     ) -> None:
-        check_environment_options(seat, reward, render_mode)
+        check_environment_options(seat, reward, render_mode, observation_dtype)
         self.game: Game = load_game(ruleset)
         self.renderer = Renderer(self.game, render_mode, self.metadata["render_fps"])
         self.render_mode = render_mode
         self.opponent = load_opponent(opponent, self.game)
-        self.observation_space = observation_space()
+        self.observation_space = observation_space(self.game, observation_dtype)
         self.action_space = self._legal_actions = LegalDiscrete(self.game.num_actions)
         self.seat = 0
         self._seats: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._seat_rule = seat
         self._reward = reward
+        self._dtype: ObservationDtype = observation_dtype
         self._episodes = 0
         self._states: PositionArray = self.game.initial_states(1)
         self._over = False
@@ -169,7 +179,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         return self._play(states, int(self.opponent.select_actions(states, self.np_random)[0]))
 
     def _encode(self) -> tuple[Observation, npt.NDArray[np.int8]]:
-        observations, masks = self.game.encode(self._states, self._seats)
+        observations, masks = self.game.encode(self._states, self._seats, self._dtype)
         return observations[0], masks[0]
 
     def _keep(self, mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:

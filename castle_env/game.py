@@ -10,7 +10,14 @@ import numpy.typing as npt
 from castle_env import batch, kernels, notation
 from castle_env.board import SQUARES, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
 from castle_env.errors import ActionError, IllegalActionError, OptionError
-from castle_env.observation import OBSERVATION_SHAPE, PLANES
+from castle_env.observation import (
+    OBSERVATION_DTYPES,
+    OBSERVATION_SHAPE,
+    PLANES,
+    ObservationDtype,
+    Planes,
+    plane_divisors,
+)
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
 from castle_env.ruleset import STORM, SUDDEN_DEATH, Ruleset
 from castle_env.symmetry import Symmetry, symmetries_of
@@ -58,6 +65,8 @@ class Game:
         self.rules: Final = rules
         self.table: Final = kernels.rule_table(rules)
         self._rules: Final = self.table[0]
+        self._divisors: Final = {dtype: plane_divisors(rules, dtype)
+                                 for dtype in OBSERVATION_DTYPES}
         self.num_actions: Final = STORM_ACTIONS if rules.mode == STORM else SUDDEN_DEATH_ACTIONS
 
     def __repr__(self) -> str:
@@ -177,15 +186,17 @@ class Game:
             raise OptionError(f"depth is {depth!r}; allowed: an integer from 0 on")
         return int(kernels.perft(self._rules, state, depth))
 
-    def observation(self, state: Position, player: int) -> npt.NDArray[np.float32]:
-        """What `player` sees, to move or not: shape (PLANES, 6, 6), float32, relative to it.
+    def observation(
+        self, state: Position, player: int, dtype: ObservationDtype = "float32"
+    ) -> Planes:
+        """What `player` sees, to move or not: shape (PLANES, 6, 6), relative to it.
 
         The planes are listed in `castle_env.observation`; those of legal entries are empty for the
         player who is not to move.
         """
-        planes = np.empty((PLANES, SQUARES), dtype=np.float32)
+        planes = np.empty((PLANES, SQUARES), dtype=dtype)
         moves = batch.moves_or_none(self._rules, state)
-        batch.write_view(self._rules, state, moves, player, planes)
+        batch.write_view(self._rules, state, moves, player, self._divisors[dtype], planes)
         return planes.reshape(OBSERVATION_SHAPE)
 
     def symmetries(self) -> list[Symmetry]:
@@ -274,19 +285,22 @@ class Game:
         }
 
     def encode(
-        self, states: PositionArray, players: npt.NDArray[np.int64] | None = None
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
-        """Observations (n, PLANES, 6, 6) float32 and masks (n, num_actions) int8 in one pass.
+        self,
+        states: PositionArray,
+        players: npt.NDArray[np.int64] | None = None,
+        dtype: ObservationDtype = "float32",
+    ) -> tuple[Planes, npt.NDArray[np.int8]]:
+        """Observations (n, PLANES, 6, 6) of `dtype` and masks (n, num_actions) int8 in one pass.
 
         Observations are what `players`, shape (n,), see; without them, the players to move.
         """
         players = states["ply"] & 1 if players is None else players
-        planes = np.empty((len(states), PLANES, SQUARES), dtype=np.float32)
+        planes = np.empty((len(states), PLANES, SQUARES), dtype=dtype)
         masks = np.empty((len(states), self.num_actions), dtype=np.int8)
-        batch.encode(self.table, states, players, planes, masks)
+        batch.encode(self.table, states, players, self._divisors[dtype], planes, masks)
         return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
 
-    def observations(self, states: PositionArray) -> npt.NDArray[np.float32]:
+    def observations(self, states: PositionArray) -> Planes:
         """Shape (n, PLANES, 6, 6), float32; the planes are listed in `castle_env.observation`."""
         return self.encode(states)[0]
 

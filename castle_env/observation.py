@@ -1,45 +1,82 @@
 """What an agent sees: planes of 6x6 numbers relative to the player to move.
 
-Plane by plane (float32, shape (PLANES, 6, 6), row 0 is rank 6, column 0 is file a):
+Plane by plane (shape (PLANES, 6, 6), row 0 is rank 6, column 0 is file a), with the greatest value:
 
-     0      own factions (1 where one stands)
-     1      opposing factions
-     2      strongholds
-     3      the bastion (the faction that moved last and may not be pushed now)
-     4 - 7  legal entries from the north, south, west, east: 1 on the square where the faction
-            would come to stand
-     8      own factions that besiege a stronghold
-     9      opposing factions that do
-    10      strongholds that the mover controls
-    11      strongholds that the opponent controls
-    12      own hand / factions per player          (planes 12 - 17: one number in all 36 squares)
-    13      opposing hand / factions per player
-    14      tokens the opponent has lost that score for the mover / factions per player
-    15      tokens the mover has lost that score for the opponent / factions per player
-    16      turns left / turns in the whole game
-    17      1 when the mover is player 1
+     0      own factions                                                       1
+     1      opposing factions                                                  1
+     2      strongholds                                                        1
+     3      the bastion (the faction that moved last and may not be pushed)    1
+     4 - 7  legal entries from the north, south, west, east, on the square     1
+            where the faction would come to stand
+     8      own factions that besiege a stronghold                             1
+     9      opposing factions that do                                          1
+    10      own factions orthogonally adjacent to a stronghold, on its square  4
+    11      opposing factions adjacent to it, on its square                    4
+
+    planes 12 - 17: one number in all 36 squares
+
+    12      own hand                                                           factions per player
+    13      opposing hand                                                      factions per player
+    14      tokens the opponent has lost that score for the mover              factions per player
+    15      tokens the mover has lost that score for the opponent              factions per player
+    16      turns left                                                         turns of a game
+    17      1 when the mover is player 1                                       1
+
+As uint8 the numbers are these counts, turns left no more than 255; as float32 they are divided by
+the greatest values, which gives 0 to 1. A player controls a stronghold when it has more factions
+beside it: plane 10 is greater there than plane 11.
 """
 
-from typing import Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from castle_env.board import DIRECTIONS, SIZE, SQUARES
 from castle_env.compiled import kernel
-from castle_env.kernels import Moves, Rules, controlled_by, neighbours, popcount
+from castle_env.kernels import Moves, Rules, neighbours, popcount, square_of
 from castle_env.position import Position
+from castle_env.ruleset import Ruleset
 
+# Planes of either type, shape (..., PLANES, 36) or (..., PLANES, 6, 6).
+Planes: TypeAlias = npt.NDArray[Any]
+Divisors: TypeAlias = npt.NDArray[np.float64]
+ObservationDtype: TypeAlias = Literal["float32", "uint8"]
+
+OBSERVATION_DTYPES: Final = ("float32", "uint8")
 PLANES: Final = 18
 FIRST_ENTRY_PLANE: Final = 4
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
+MOST: Final = 255
+
+
+def plane_maxima(rules: Ruleset) -> npt.NDArray[np.int64]:
+    """The greatest count in each plane, shape (PLANES,)."""
+    factions = rules.factions_per_player
+    return np.array([1] * 10 + [4] * 2 + [factions] * 4 + [rules.max_plies, 1])
+
+
+def plane_divisors(rules: Ruleset, dtype: ObservationDtype) -> Divisors:
+    """What counts are divided by in each plane, shape (PLANES,): 1 in planes of uint8."""
+    maxima = plane_maxima(rules).astype(np.float64)
+    return maxima if dtype == "float32" else np.ones_like(maxima)
 
 
 @kernel
-def write_plane(plane: npt.NDArray[np.float32], bits: int) -> None:
+def write_plane(plane: Planes, bits: int) -> None:
     """Write a bitboard as zeros and ones into a plane of shape (36,)."""
     for square in range(SQUARES):
         plane[square] = (bits >> square) & 1
+
+
+@kernel
+def write_neighbours(plane: Planes, factions: int, strongholds: int, divisor: float) -> None:
+    """Write how many of `factions` stand beside each stronghold into a plane of shape (36,)."""
+    plane[:] = 0
+    while strongholds:
+        stronghold = strongholds & -strongholds
+        plane[square_of(stronghold)] = popcount(factions & neighbours(stronghold)) / divisor
+        strongholds ^= stronghold
 
 
 @kernel
@@ -48,31 +85,33 @@ def write_observation(
     position: Position,
     moves: Moves,
     player: int,
-    planes: npt.NDArray[np.float32],
+    divisors: Divisors,
+    planes: Planes,
 ) -> None:
     """Write the planes of a position into `planes`, shape (PLANES, 36).
 
     `position` is seen from `player`; `moves` are that player's legal moves, all empty when it is
-    not to move.
+    not to move; `divisors` are those of the planes' type.
     """
-    write_plane(planes[0], position.own)
-    write_plane(planes[1], position.opposing)
-    write_plane(planes[2], position.strongholds)
+    own, opposing, strongholds = position.own, position.opposing, position.strongholds
+    write_plane(planes[0], own)
+    write_plane(planes[1], opposing)
+    write_plane(planes[2], strongholds)
     write_plane(planes[3], position.bastion)
     for side in range(DIRECTIONS):
         write_plane(planes[FIRST_ENTRY_PLANE + side], moves[side])
-    besieged = neighbours(position.strongholds)
-    write_plane(planes[8], position.own & besieged)
-    write_plane(planes[9], position.opposing & besieged)
-    write_plane(planes[10], controlled_by(position.own, position.opposing, position.strongholds))
-    write_plane(planes[11], controlled_by(position.opposing, position.own, position.strongholds))
+    besieged = neighbours(strongholds)
+    write_plane(planes[8], own & besieged)
+    write_plane(planes[9], opposing & besieged)
+    write_neighbours(planes[10], own, strongholds, divisors[10])
+    write_neighbours(planes[11], opposing, strongholds, divisors[11])
     factions = rules.factions
-    own_lost = factions - position.own_hand - popcount(position.own) - position.own_forfeits
-    opposing_lost = (factions - position.opposing_hand - popcount(position.opposing)
+    own_lost = factions - position.own_hand - popcount(own) - position.own_forfeits
+    opposing_lost = (factions - position.opposing_hand - popcount(opposing)
                      - position.opposing_forfeits)
-    planes[12] = position.own_hand / factions
-    planes[13] = position.opposing_hand / factions
-    planes[14] = opposing_lost / factions
-    planes[15] = own_lost / factions
-    planes[16] = (rules.max_plies - position.ply) / rules.max_plies
+    planes[12] = position.own_hand / divisors[12]
+    planes[13] = position.opposing_hand / divisors[13]
+    planes[14] = opposing_lost / divisors[14]
+    planes[15] = own_lost / divisors[15]
+    planes[16] = min((rules.max_plies - position.ply) / divisors[16], MOST)
     planes[17] = player

@@ -10,7 +10,13 @@ from gymnasium import spaces
 from castle_env.agent import Agent, make_agent
 from castle_env.errors import AgentError, OptionError
 from castle_env.game import Game
-from castle_env.observation import OBSERVATION_SHAPE
+from castle_env.observation import (
+    MOST,
+    OBSERVATION_DTYPES,
+    OBSERVATION_SHAPE,
+    ObservationDtype,
+    plane_maxima,
+)
 from castle_env.ruleset import Ruleset, load_ruleset
 
 RulesetSource: TypeAlias = Ruleset | str | Path | dict[str, Any]
@@ -40,11 +46,14 @@ def load_opponent(source: OpponentSource, game: Game) -> Agent:
     return source
 
 
-def check_environment_options(seat: object, reward: object, render_mode: object) -> None:
+def check_environment_options(
+    seat: object, reward: object, render_mode: object, observation_dtype: object
+) -> None:
     """Raise `OptionError` for a value that an environment does not know."""
     _check_choice("seat", seat, SEATS)
     _check_choice("reward", reward, REWARDS)
     _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+    _check_choice("observation_dtype", observation_dtype, OBSERVATION_DTYPES)
 
 
 def _check_choice(option: str, value: object, allowed: tuple[object, ...]) -> None:
@@ -64,9 +73,13 @@ def choose_seats(
     return np.full(len(episodes), rule)
 
 
-def observation_space() -> "spaces.Box[np.float32]":
-    """Planes of numbers from 0 to 1, as listed in `castle_env.observation`."""
-    return spaces.Box(0.0, 1.0, OBSERVATION_SHAPE, np.float32)
+def observation_space(game: Game, dtype: ObservationDtype) -> "spaces.Box[Any]":
+    """Planes as listed in `castle_env.observation`: 0 to 1, or counts as uint8."""
+    if dtype == "float32":
+        return spaces.Box(0.0, 1.0, OBSERVATION_SHAPE, np.float32)
+    high = np.empty(OBSERVATION_SHAPE, dtype=np.uint8)
+    high[:] = np.minimum(plane_maxima(game.rules), MOST)[:, None, None]
+    return spaces.Box(np.zeros_like(high), high, dtype=np.uint8)
 
 
 def margin_scale(game: Game) -> float:

@@ -10,6 +10,7 @@ from gymnasium.vector.utils import batch_space
 
 from castle_env.board import PASS
 from castle_env.errors import CastleError, IllegalActionError, OptionError
+from castle_env.observation import ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
     OpponentSource,
@@ -27,7 +28,7 @@ from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
 from castle_env.spaces import LegalDiscrete, LegalMultiDiscrete
 
-Observations = npt.NDArray[np.float32]
+Observations = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 
 
@@ -40,11 +41,11 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     and the reward at the end belongs to the player who made the last move (the other's is its
     negative), whom `info["seat"]` names.
 
-    Shapes: observations (n, 18, 6, 6) float32, rewards (n,) float64, terminations and truncations
-    (n,) bool, actions (n,) integers. `info["action_mask"]` is (n, num_actions) int8. When games
-    end, `info` holds `outcome` (arrays of shape (n, ...), winner -1 for a draw), `final_state`
-    (n,) positions and `seat` (n,), each with a boolean mask `_outcome`, `_final_state`, `_seat`
-    of the games that ended.
+    Shapes: observations (n, 18, 6, 6) of `observation_dtype`, rewards (n,) float64, terminations
+    and truncations (n,) bool, actions (n,) integers. `info["action_mask"]` is (n, num_actions)
+    int8. When games end, `info` holds `outcome` (arrays of shape (n, ...), winner -1 for a draw),
+    `final_state` (n,) positions and `seat` (n,), each with a boolean mask `_outcome`,
+    `_final_state`, `_seat` of the games that ended.
 
     `autoreset_mode` is declared in `metadata` and follows Gymnasium: NEXT_STEP (the action given
     to a finished game is ignored and its next step starts a new one), SAME_STEP (what belongs to
@@ -67,8 +68,9 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         reward: Reward = "outcome",
         render_mode: str | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        observation_dtype: ObservationDtype = "float32",
     ) -> None:
-        check_environment_options(seat, reward, render_mode)
+        check_environment_options(seat, reward, render_mode, observation_dtype)
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise OptionError(f"num_envs is {num_envs!r}; allowed: an integer from 1 on")
         self.game = load_game(ruleset)
@@ -77,7 +79,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.opponent = None if opponent is None else load_opponent(opponent, self.game)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = observation_space()
+        self.single_observation_space = observation_space(self.game, observation_dtype)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = LegalDiscrete(self.game.num_actions)
         self._legal_actions = LegalMultiDiscrete(num_envs, self.game.num_actions)
@@ -86,6 +88,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.seats = np.zeros(num_envs, dtype=np.int64)
         self._seat_rule = seat
         self._reward = reward
+        self._dtype: ObservationDtype = observation_dtype
         self._episodes = np.zeros(num_envs, dtype=np.int64)
         self._over = np.zeros(num_envs, dtype=np.bool_)
         self._unheard = np.zeros(num_envs, dtype=np.bool_)
@@ -224,7 +227,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     def _with_final_observations(
         self, info: dict[str, Any], ended: npt.NDArray[np.bool_]
     ) -> dict[str, Any]:
-        observations, masks = self.game.encode(self.states[ended], self._viewers(ended))
+        observations, masks = self.game.encode(self.states[ended], self._viewers(ended),
+                                                self._dtype)
         final = np.full(self.num_envs, None, dtype=object)
         for index, observation in zip(np.flatnonzero(ended), observations, strict=True):
             final[index] = observation
@@ -233,7 +237,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                 "final_info": info, "_final_info": ended.copy()}
 
     def _observe(self, info: dict[str, Any]) -> tuple[Observations, dict[str, Any]]:
-        observations, masks = self.game.encode(self.states, self._viewers(slice(None)))
+        observations, masks = self.game.encode(self.states, self._viewers(slice(None)), self._dtype)
         masks[self._unheard, PASS] = 1
         self._masks = self._legal_actions.legal_action_masks = masks
         info["action_mask"] = masks.copy()

@@ -18,7 +18,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 
-from castle_env import castle_v0
+from castle_env import castle_v1
 
 SHARED = "both seats"
 
@@ -31,7 +31,7 @@ class Castle(MultiAgentEnv):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
-        self._env = castle_v0.env(mode=config["mode"])
+        self._env = castle_v1.env(mode=config["mode"])
         self.possible_agents = list(self._env.possible_agents)
         self.agents = list(self.possible_agents)
         self.action_spaces = {agent: self._env.action_space(agent) for agent in self.agents}

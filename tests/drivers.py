@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from scripted import Positional, Record
 
-from castle_env import Game, Position, castle_v0, register_agent
-from castle_env.castle_v0 import AGENTS
+from castle_env import Game, Position, castle_v1, register_agent
+from castle_env.castle_v1 import AGENTS
 from castle_env.env import CastleEnv
 from castle_env.position import unstack
 
@@ -68,7 +68,7 @@ def play_single(ruleset: Any, seat: Any) -> list[Record]:
 
 
 def play_aec(ruleset: Any, seat: Any) -> list[Record]:
-    env = castle_v0.env(ruleset=ruleset)
+    env = castle_v1.env(ruleset=ruleset)
     records = [Record() for _ in range(GAMES)]
     for script, record in enumerate(records):
         player = script // NUM_ENVS % 2 if seat == "alternate" else seat
@@ -98,7 +98,7 @@ def play_aec_turn(env: Any, record: Record, script: int, player: int) -> None:
 
 
 def play_aec_both_seats(ruleset: Any) -> list[Record]:
-    env = castle_v0.env(ruleset=ruleset)
+    env = castle_v1.env(ruleset=ruleset)
     records = [Record() for _ in range(GAMES)]
     for script, record in enumerate(records):
         env.reset()

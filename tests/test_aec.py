@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scripted import ONE_FACTION, QUICK_DEATH, game_of_source, name_of, named, random_game
 
-from castle_env import ActionError, Game, IllegalActionError, OptionError, RulesetError, castle_v0
-from castle_env.castle_v0 import AGENTS
+import castle_env
+from castle_env import ActionError, Game, IllegalActionError, OptionError, RulesetError, castle_v1
+from castle_env.castle_v1 import AGENTS
 from castle_env.position import Position
 
 with warnings.catch_warnings():
@@ -30,7 +31,7 @@ NO_ACTIONS = (-1, 25, 10**100, True, np.True_, 3.0, np.float32(3), None, float("
 @pytest.fixture(autouse=True)
 def _quick_and_without_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setitem(castle_v0.raw_env.metadata, "render_fps", 1000)
+    monkeypatch.setitem(castle_v1.raw_env.metadata, "render_fps", 1000)
 
 
 def position_of(env: Any) -> Position:
@@ -49,7 +50,7 @@ def snapshot(env: Any) -> tuple[Any, ...]:
 
 def played(source: Any, actions: list[int], **kwargs: Any) -> Any:
     """An env in which `actions` have been played."""
-    env = castle_v0.env(ruleset=source, **kwargs)
+    env = castle_v1.env(ruleset=source, **kwargs)
     env.reset()
     for action in actions:
         env.step(action)
@@ -59,9 +60,10 @@ def played(source: Any, actions: list[int], **kwargs: Any) -> Any:
 # The official tests
 
 
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 @pytest.mark.parametrize("mode", MODES)
-def test_official_api(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = castle_v0.env(mode=mode)
+def test_official_api(mode: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = castle_v1.env(mode=mode, observation_dtype=dtype)
     # The test knows by name the environments with dicts as observations and with all-zero masks.
     module = sys.modules["pettingzoo.test.api_test"]
     for known in ("env_obs_dicts", "env_obs_space", "env_all_zeros_obs"):
@@ -71,15 +73,22 @@ def test_official_api(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_official_seeds(mode: str) -> None:
-    seed_test(lambda: castle_v0.env(mode=mode))
+    seed_test(lambda: castle_v1.env(mode=mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_official_rendering(mode: str) -> None:
     def make(render_mode: str) -> Any:
-        return castle_v0.env(mode=mode, render_mode=render_mode)
+        return castle_v1.env(mode=mode, render_mode=render_mode)
 
     render_test(make, custom_tests={"svg": lambda text: text.startswith("<svg")})
+
+
+def test_the_first_version_names_the_present_one() -> None:
+    with pytest.raises(ImportError, match="use castle_v1"):
+        from castle_env import castle_v0  # noqa: F401
+    with pytest.raises(AttributeError, match="castle_v7"):
+        castle_env.castle_v7  # noqa: B018
 
 
 # Turns and what the agents see
@@ -125,7 +134,7 @@ def test_what_a_caller_does_to_an_observation_stays_with_the_caller() -> None:
 
 
 def test_spaces_are_the_same_object_at_each_call_and_one_for_each_agent() -> None:
-    env = castle_v0.env()
+    env = castle_v1.env()
     for space in (env.action_space, env.observation_space):
         assert space(AGENTS[0]) is space(AGENTS[0])
         assert space(AGENTS[0]) is not space(AGENTS[1])
@@ -133,7 +142,7 @@ def test_spaces_are_the_same_object_at_each_call_and_one_for_each_agent() -> Non
 
 def test_same_seeds_same_samples_and_games() -> None:
     def games(seed: int) -> list[str]:
-        env = castle_v0.env(mode="sudden_death")
+        env = castle_v1.env(mode="sudden_death")
         env.reset(seed=seed)
         for number, agent in enumerate(AGENTS):
             env.action_space(agent).seed(seed + number)
@@ -157,7 +166,7 @@ def test_same_seeds_same_samples_and_games() -> None:
     ("Nc W3", "outcome", -1.0), ("Nc Sd", "outcome", 0.0), ("Nc W3", "margin", -1.0),
 ])
 def test_the_last_move_is_rewarded_on_its_step(names: str, reward: Any, of_player_0: float) -> None:
-    env = castle_v0.env(ruleset=DUEL, reward=reward)
+    env = castle_v1.env(ruleset=DUEL, reward=reward)
     env.reset()
     first, second = named(env.unwrapped.game, names)
     env.step(first)
@@ -171,7 +180,7 @@ def test_the_last_move_is_rewarded_on_its_step(names: str, reward: Any, of_playe
 @pytest.mark.parametrize("source", RULESETS, ids=name_of)
 def test_the_standard_loop_sees_both_final_rewards_once(source: Any) -> None:
     game = game_of_source(source)
-    env = castle_v0.env(ruleset=source)
+    env = castle_v1.env(ruleset=source)
     for seed in range(6):
         actions = random_game(game, seed)
         env.reset()
@@ -258,7 +267,7 @@ def test_illegal_actions_raise_and_change_nothing(source: str) -> None:
 
 
 def test_use_before_reset() -> None:
-    env = castle_v0.env()
+    env = castle_v1.env()
     for use in (lambda: env.step(2), env.render, lambda: env.observe(AGENTS[0]), env.state):
         with pytest.raises(AssertionError, match="reset"):
             use()
@@ -267,11 +276,12 @@ def test_use_before_reset() -> None:
 @pytest.mark.parametrize(("option", "value", "error"), [
     ("mode", "chess", OptionError), ("mode", None, OptionError), ("mode", 0, OptionError),
     ("reward", "win", OptionError), ("render_mode", "4k", OptionError),
+    ("observation_dtype", "f4", OptionError),
     ("ruleset", "chess", RulesetError), ("ruleset", {"mode": "chess"}, RulesetError),
 ])
 def test_options_that_are_not_allowed(option: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error) as caught:
-        castle_v0.env(**{option: value})
+        castle_v1.env(**{option: value})
     assert ("chess" if isinstance(value, dict) else str(value)) in str(caught.value)
 
 

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.error import ResetNeeded
+from gymnasium.error import DeprecatedEnv, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, TimeLimit
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
@@ -32,7 +32,7 @@ from castle_env import (
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
 
-IDS = ("castle_env/Storm-v0", "castle_env/SuddenDeath-v0", "castle_env/Castle-v0")
+IDS = ("castle_env/Storm-v1", "castle_env/SuddenDeath-v1", "castle_env/Castle-v1")
 MODES = (None, "human", "rgb_array", "ansi", "svg")
 NO_ACTIONS = (
     -1, 25, 10**100, -(2**63), np.int64(169), True, np.True_, 3.0, np.float64(3), np.float32(2),
@@ -78,9 +78,10 @@ def play_on(env: gym.Env[Any, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 @pytest.mark.parametrize("env_id", IDS)
-def test_gymnasium_checker(env_id: str, mode: str | None) -> None:
-    env = gym.make(env_id, render_mode=mode)
+def test_gymnasium_checker(env_id: str, dtype: str, mode: str | None) -> None:
+    env = gym.make(env_id, render_mode=mode, observation_dtype=dtype)
     check_env(env.unwrapped)
     with pytest.warns(UserWarning, match="different from the unwrapped version") as caught:
         check_env(env, skip_render_check=True)
@@ -92,7 +93,7 @@ def test_gymnasium_checker(env_id: str, mode: str | None) -> None:
 @pytest.mark.parametrize("ruleset", ["storm-towers", "sudden-death-step"])
 def test_gymnasium_checker_in_every_seat(ruleset: str, seat: Any) -> None:
     for opponent in ("random", "greedy"):
-        env = gym.make("castle_env/Castle-v0", ruleset=ruleset, seat=seat, opponent=opponent)
+        env = gym.make("castle_env/Castle-v1", ruleset=ruleset, seat=seat, opponent=opponent)
         for _ in range(5):
             check_env(env.unwrapped, skip_render_check=True)
 
@@ -104,13 +105,21 @@ def test_sb3_checker(env_id: str) -> None:
 
 def test_sb3_checker_takes_planes_for_an_image_and_says_no_more() -> None:
     with pytest.warns(UserWarning, match="image") as caught:
-        check_env_for_sb3(gym.make("castle_env/Storm-v0"))
+        check_env_for_sb3(gym.make("castle_env/Storm-v1"))
     starts = ("It seems that your observation  is an image but its `dtype`",
               "It seems that your observation space  is an image but the upper and lower bounds",
               "Treating image space as channels-last",
               "The minimal resolution for an image is 36x36")
     for warning, start in zip(caught, starts, strict=True):
         assert str(warning.message).startswith(start)
+
+
+@pytest.mark.filterwarnings("ignore:.*is out of date")
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+def test_ids_of_the_first_version_name_the_present_one(make: Any, env_id: str) -> None:
+    with pytest.raises(DeprecatedEnv, match=f"use `{env_id}`"):
+        make(env_id.replace("v1", "v0"))
 
 
 # Masks
@@ -120,7 +129,7 @@ def test_sb3_checker_takes_planes_for_an_image_and_says_no_more() -> None:
 def test_masks_are_found_through_wrappers(
     wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 ) -> None:
-    env = wrap(gym.make("castle_env/SuddenDeath-v0"))
+    env = wrap(gym.make("castle_env/SuddenDeath-v1"))
     _, info = env.reset(seed=3)
     for _ in range(20):
         mask = get_action_masks(env)
@@ -135,7 +144,7 @@ def test_masks_are_found_through_wrappers(
 
 
 def test_masks_are_found_in_a_vec_env_of_sb3() -> None:
-    envs = DummyVecEnv([lambda: Monitor(gym.make("castle_env/Storm-v0"))] * 3)
+    envs = DummyVecEnv([lambda: Monitor(gym.make("castle_env/Storm-v1"))] * 3)
     envs.reset()
     assert is_masking_supported(envs)
     assert get_action_masks(envs).shape == (3, 25)
@@ -207,7 +216,7 @@ def test_what_is_no_action_raises_and_changes_nothing(action: Any) -> None:
 def test_illegal_actions_raise_and_change_nothing(
     ruleset: str, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 ) -> None:
-    env = wrap(gym.make("castle_env/Castle-v0", ruleset=ruleset))
+    env = wrap(gym.make("castle_env/Castle-v1", ruleset=ruleset))
     env.reset(seed=4)
     for _ in range(4):
         before = state_of(env)
@@ -274,6 +283,8 @@ def test_an_opponent_that_breaks_the_rules_is_told_from_the_learner() -> None:
     ("reward", "win", OptionError, "'outcome', 'margin'"),
     ("reward", None, OptionError, "'outcome', 'margin'"),
     ("render_mode", "RGB", OptionError, "None, 'human', 'rgb_array', 'ansi', 'svg'"),
+    ("observation_dtype", "float64", OptionError, "'float32', 'uint8'"),
+    ("observation_dtype", None, OptionError, "'float32', 'uint8'"),
     ("ruleset", "chess", RulesetError, "storm, storm-towers, sudden-death"),
     ("ruleset", None, RulesetError, "storm, storm-towers, sudden-death"),
     ("ruleset", 5, RulesetError, "storm, storm-towers, sudden-death"),
@@ -297,15 +308,15 @@ def test_render_mode_that_is_not_allowed_through_make() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         with pytest.raises(OptionError, match="'4k'"):
-            gym.make("castle_env/Storm-v0", render_mode="4k")
+            gym.make("castle_env/Storm-v1", render_mode="4k")
 
 
 def test_rulesets_come_in_every_form() -> None:
     rules = load_ruleset("sudden-death-home")
     for source in ("sudden-death-home", rules.to_dict(), rules):
         assert CastleEnv(source).game.rules == rules
-    assert gym.make("castle_env/Castle-v0").unwrapped.game.rules == load_ruleset("storm")
-    assert gym.make("castle_env/SuddenDeath-v0").unwrapped.game.rules.mode == "sudden_death"
+    assert gym.make("castle_env/Castle-v1").unwrapped.game.rules == load_ruleset("storm")
+    assert gym.make("castle_env/SuddenDeath-v1").unwrapped.game.rules.mode == "sudden_death"
 
 
 # Copies
@@ -317,7 +328,7 @@ def through_pickle(env: Any) -> Any:
 
 def wrapped_env(mode: str | None, wrap: str) -> gym.Env[Any, Any]:
     """An env in the middle of a game."""
-    env = WRAPPINGS[wrap](gym.make("castle_env/SuddenDeath-v0", seat=1, render_mode=mode))
+    env = WRAPPINGS[wrap](gym.make("castle_env/SuddenDeath-v1", seat=1, render_mode=mode))
     env.reset(seed=7)
     env.action_space.seed(7)
     for _ in range(5):
@@ -357,7 +368,7 @@ def test_copies_in_the_middle_of_a_game_live_apart(
 def make_with_torch() -> gym.Env[Any, Any]:
     assert torch.tensor([1]).item() == 1
     game = Game(load_ruleset("storm"))
-    return gym.make("castle_env/Storm-v0", seat=0, opponent=Positional(game))
+    return gym.make("castle_env/Storm-v1", seat=0, opponent=Positional(game))
 
 
 def test_spawned_processes_finish_and_hold_boards_of_their_own() -> None:

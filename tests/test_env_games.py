@@ -146,7 +146,7 @@ def test_two_shufflers_are_stopped_by_the_turn_limit_and_that_is_no_truncation()
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_an_outer_time_limit_alone_is_truncation(seat: int) -> None:
-    env = gym.make("castle_env/Storm-v0", seat=seat, max_episode_steps=3)
+    env = gym.make("castle_env/Storm-v1", seat=seat, max_episode_steps=3)
     _, info = env.reset(seed=0)
     flags = []
     for _ in range(3):
@@ -204,39 +204,70 @@ def test_same_seed_same_games(opponent: str) -> None:
 # Observations
 
 
-def squares(names: str) -> npt.NDArray[np.float32]:
-    plane = np.zeros((6, 6), dtype=np.float32)
+def squares(names: str) -> npt.NDArray[np.uint8]:
+    """A plane of zeros but for squares such as "c4", 1, or "c4*2", 2."""
+    plane = np.zeros((6, 6), dtype=np.uint8)
     for name in names.split():
-        plane[6 - int(name[1]), "abcdef".index(name[0])] = 1
+        plane[6 - int(name[1]), "abcdef".index(name[0])] = int(name[3:] or 1)
     return plane
 
 
-def planes(places: list[str], numbers: list[float]) -> npt.NDArray[np.float32]:
+def counts(places: list[str], numbers: list[int]) -> npt.NDArray[np.uint8]:
     """Twelve planes of squares and six of one number each."""
     assert (len(places), len(numbers)) == (12, 6)
     return np.stack([*map(squares, places),
-                     *(np.full((6, 6), number, dtype=np.float32) for number in numbers)])
+                     *(np.full((6, 6), number, dtype=np.uint8) for number in numbers)])
 
 
-# A few tokens in corners that no symmetry of the board maps onto one another; B, to move, may
-# enter on ranks 5 to 2 from west and east and may not push b3, which has just moved.
-LOPSIDED = "A5/6/2##B1/1A#3/3#2/B5 B b3 5,6 1,0 9"
-SEEN_BY_B = planes(
-    ["e4 a1", "a6 b3", "c4 d4 c3 d2", "b3", "", "", "c4 d2", "e4 d2", "e4", "b3", "d4", "c3"],
-    [6 / 8, 5 / 8, 1 / 8, 0, 111 / 120, 1])
-SEEN_BY_A = planes(
-    ["a6 b3", "e4 a1", "c4 d4 c3 d2", "b3", "", "", "", "", "b3", "e4", "c3", "d4"],
-    [5 / 8, 6 / 8, 0, 1 / 8, 111 / 120, 0])
+def shares(planes: npt.NDArray[np.uint8], factions: int, plies: int) -> npt.NDArray[np.float32]:
+    """Counts divided by the greatest values of their planes."""
+    greatest = np.array([1] * 10 + [4, 4] + [factions] * 4 + [plies, 1])
+    return (planes / greatest[:, None, None]).astype(np.float32)
+
+
+# A few tokens that no symmetry of the board maps onto one another; B, to move, may enter on ranks
+# 5 to 2 from west and east and may not push b3, which has just moved.
+LOPSIDED = "A5/6/2##B1/1A#A2/3#2/B5 B b3 4,6 1,0 9"
+SEEN_BY_B = counts(
+    ["e4 a1", "a6 b3 d3", "c4 d4 c3 d2", "b3", "", "", "c4 d2", "e4 d2", "e4", "b3 d3",
+     "d4", "d4 c3*2 d2"], [6, 4, 1, 0, 111, 1])
+SEEN_BY_A = counts(
+    ["a6 b3 d3", "e4 a1", "c4 d4 c3 d2", "b3", "", "", "", "", "b3 d3", "e4",
+     "d4 c3*2 d2", "d4"], [4, 6, 0, 1, 111, 0])
 
 
 def test_a_lopsided_position_from_both_seats() -> None:
     game = Game(load_ruleset("sudden-death"))
     position = game.parse_position(LOPSIDED)
-    assert np.array_equal(game.observations(stack([position]))[0], SEEN_BY_B)
-    assert np.array_equal(game.observation(position, 1), SEEN_BY_B)
-    assert np.array_equal(game.observation(position, 0), SEEN_BY_A)
-    both, _ = game.encode(stack([position, position]), np.array([0, 1]))
-    assert np.array_equal(both, [SEEN_BY_A, SEEN_BY_B])
+    for player, seen in enumerate((SEEN_BY_A, SEEN_BY_B)):
+        for dtype, expected in (("uint8", seen), ("float32", shares(seen, 8, 120))):
+            observation = game.observation(position, player, dtype)  # type: ignore[arg-type]
+            assert observation.dtype == expected.dtype == dtype
+            assert np.array_equal(observation, expected)
+            batch, _ = game.encode(stack([position] * 2), np.array([player] * 2), dtype)
+            assert np.array_equal(batch, [expected] * 2)
+    assert np.array_equal(game.observations(stack([position]))[0], shares(SEEN_BY_B, 8, 120))
+
+
+def test_control_can_be_read_from_the_counts() -> None:
+    game = Game(Ruleset.from_dict({"mode": "storm", "victory_points": {
+        "captured": 0, "besieging": 0, "controlled": 1}}))
+    for seed in range(20):
+        position = game.initial_state()
+        for action in random_game(game, seed):
+            position = game.apply(position, action)
+            own, opposing = game.observation(position, 0)[10:12]
+            points = int((own > opposing).sum()), int((own < opposing).sum())
+            assert points == game.victory_points(position)
+
+
+def test_turns_left_stop_at_255_in_bytes() -> None:
+    game = Game(Ruleset.from_dict({"mode": "sudden_death", "max_plies": 10_000}))
+    for ply, left in ((0, 255), (9744, 255), (9745, 255), (9746, 254), (10_000, 0)):
+        position = game.initial_state()._replace(ply=ply)
+        assert (game.observation(position, 0, "uint8")[16] == left).all()
+        share = np.float32((10_000 - ply) / 10_000)
+        assert (game.observation(position, 0)[16] == share).all()
 
 
 def test_tokens_that_score_for_nobody_are_not_captures() -> None:
@@ -252,24 +283,24 @@ def test_what_the_learner_in_seat_1_sees_first() -> None:
     game = Game(load_ruleset("storm"))
     env = CastleEnv(opponent=Scripted(named(game, "Nc")), seat=1)
     observation, _ = env.reset(seed=0)
-    assert np.array_equal(observation, planes(
+    assert np.array_equal(observation, shares(counts(
         ["", "c4", "d4 c3 d3 c2", "c4", "d4", "d3", "c3 c2", "d3 c2", "", "c4", "", "d4 c3"],
-        [1, 7 / 8, 0, 0, 15 / 16, 1]))
+        [8, 7, 0, 0, 15, 1]), 8, 16))
 
 
-@pytest.mark.parametrize(("seat", "own", "opposing", "controlled"), [
+@pytest.mark.parametrize(("seat", "own", "opposing", "beside"), [
     (0, "c4", "c3", ["d4", "d3 c2"]), (1, "c3", "c4", ["d3 c2", "d4"]),
 ])
 def test_the_last_observation_is_the_learners_own(
-    seat: Any, own: str, opposing: str, controlled: list[str]
+    seat: Any, own: str, opposing: str, beside: list[str]
 ) -> None:
     actions = named(game_of_source(DUEL), "Nc W3")
     env = CastleEnv(DUEL, Scripted([actions[1 - seat]]), seat)
     env.reset(seed=0)
     observation, *_ = env.step(actions[seat])
-    assert np.array_equal(observation, planes(
-        [own, opposing, "d4 d3 e3 c2", "c3", "", "", "", "", own, opposing, *controlled],
-        [0, 0, 0, 0, 0, seat]))
+    assert np.array_equal(observation, shares(counts(
+        [own, opposing, "d4 d3 e3 c2", "c3", "", "", "", "", own, opposing, *beside],
+        [0, 0, 0, 0, 0, seat]), 1, 2))
 
 
 @pytest.mark.parametrize("source", RULESETS[:5], ids=name_of)

@@ -32,7 +32,7 @@ from experiments.report.run_report import draw_learning
 
 GAMES = {name: Game(load_ruleset(name)) for name in ("storm", "sudden-death")}
 STORM = GAMES["storm"]
-IDS = {"storm": "castle_env/Storm-v0", "sudden-death": "castle_env/SuddenDeath-v0"}
+IDS = {"storm": "castle_env/Storm-v1", "sudden-death": "castle_env/SuddenDeath-v1"}
 
 LONGER = config(steps=30_720, num_envs=64, n_steps=16, batch_size=256, n_epochs=4,
                 learning_rate=2e-3, channels=(16,), features=64, reward="margin",

@@ -30,7 +30,7 @@ RULESETS = ("storm", QUICK_DEATH, ONE_FACTION)
 
 
 def make_batched(ruleset: Any, seat: Any, mode: AutoresetMode) -> CastleVectorEnv:
-    envs = gym.make_vec("castle_env/Castle-v0", NUM_ENVS, ruleset=ruleset, opponent="positional",
+    envs = gym.make_vec("castle_env/Castle-v1", NUM_ENVS, ruleset=ruleset, opponent="positional",
                         seat=seat, autoreset_mode=mode)
     assert isinstance(envs.unwrapped, CastleVectorEnv)
     return envs.unwrapped
@@ -95,6 +95,26 @@ def test_margin_rewards() -> None:
         assert record.moves[-1][1] == -record.end["margin"] / 16
 
 
+@pytest.mark.parametrize("opponent", ["positional", None])
+def test_bytes_are_the_counts_that_shares_are_made_of(opponent: Any) -> None:
+    kwargs = {"ruleset": QUICK_DEATH, "opponent": opponent, "autoreset_mode": "SameStep"}
+    plain = CastleVectorEnv(4, seat=0, **kwargs)
+    whole = CastleVectorEnv(4, seat=0, observation_dtype="uint8", **kwargs)
+    divisors = whole.single_observation_space.high.astype(np.float64)
+    assert divisors[[10, 12, 16, 17], 0, 0].tolist() == [4, 3, 24, 1]
+    shares, counts = plain.reset(seed=1)[0], whole.reset(seed=1)[0]
+    for _ in range(30):
+        assert counts in whole.observation_space
+        assert np.array_equal((counts / divisors).astype(np.float32), shares)
+        actions = legal_actions(plain)
+        (shares, _, ended, _, info), (counts, *_, whole_info) = (
+            envs.step(actions) for envs in (plain, whole))
+        for index in np.flatnonzero(ended):
+            final = whole_info["final_obs"][index]
+            assert final.dtype == np.uint8
+            assert np.array_equal((final / divisors).astype(np.float32), info["final_obs"][index])
+
+
 # Actions
 
 
@@ -102,7 +122,7 @@ def test_margin_rewards() -> None:
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize("ruleset", ["storm", "sudden-death-step", QUICK_DEATH], ids=name_of)
 def test_500_steps_of_samples_are_legal(ruleset: Any, opponent: Any, mode: AutoresetMode) -> None:
-    envs = gym.make_vec("castle_env/Castle-v0", 32, ruleset=ruleset, opponent=opponent,
+    envs = gym.make_vec("castle_env/Castle-v1", 32, ruleset=ruleset, opponent=opponent,
                         autoreset_mode=mode)
     envs.action_space.seed(1)
     _, info = envs.reset(seed=1)
@@ -239,15 +259,16 @@ def test_use_before_reset() -> None:
 
 @pytest.mark.parametrize("mode", [*MODES, "NextStep", "SameStep", "Disabled"])
 def test_autoreset_mode_is_declared(mode: Any) -> None:
-    envs = gym.make_vec("castle_env/Storm-v0", 2, autoreset_mode=mode)
+    envs = gym.make_vec("castle_env/Storm-v1", 2, autoreset_mode=mode)
     assert envs.metadata["autoreset_mode"] is AutoresetMode(mode)
     assert CastleVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-    assert gym.make_vec("castle_env/Storm-v0", 2).metadata["autoreset_mode"] == MODES[0]
+    assert gym.make_vec("castle_env/Storm-v1", 2).metadata["autoreset_mode"] == MODES[0]
 
 
 @pytest.mark.parametrize(("option", "value"), [
     ("autoreset_mode", "never"), ("autoreset_mode", None), ("num_envs", 0), ("num_envs", True),
     ("num_envs", 2.0), ("num_envs", None), ("seat", 3), ("reward", "win"), ("render_mode", "4k"),
+    ("observation_dtype", "int8"),
 ])
 def test_options_that_are_not_allowed(option: str, value: Any) -> None:
     with pytest.raises(OptionError, match=f"{option} is {value!r}; allowed: "):

@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 
 from agents.solve.storm_solver import Solver
-from castle_env import Game, Ruleset, castle_v0, load_ruleset
+from castle_env import Game, Ruleset, castle_v1, load_ruleset
 from castle_env.batch import random_playouts
 from experiments.web.crowd import play_crowd
 
@@ -54,7 +54,7 @@ import time
 import gymnasium
 import castle_env
 start = time.perf_counter()
-env = gymnasium.make("castle_env/Storm-v0")
+env = gymnasium.make("castle_env/Storm-v1")
 _, info = env.reset(seed=0)
 env.step(info["action_mask"].argmax())
 print(time.perf_counter() - start)
@@ -174,7 +174,7 @@ def gym_play(env_id: str) -> Iterator[Run]:
 @contextmanager
 def aec_play(mode: str) -> Iterator[Run]:
     """Random games in PettingZoo's turn-by-turn loop; each player's last, empty step is no ply."""
-    env = castle_v0.env(mode=mode)
+    env = castle_v1.env(mode=mode)
     env.reset(seed=0)
     rng = np.random.default_rng(0)
 
@@ -251,7 +251,7 @@ def plain_training(n_steps: int) -> Iterator[Run]:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.logger import Logger
 
-    envs = make_vec_env("castle_env/Storm-v0", PLAIN_ENVS, seed=0,
+    envs = make_vec_env("castle_env/Storm-v1", PLAIN_ENVS, seed=0,
                         wrapper_class=gymnasium.wrappers.FlattenObservation)
     model = MaskablePPO("MlpPolicy", envs, n_steps=n_steps, seed=0)
     model.set_logger(Logger(None, []))
@@ -365,10 +365,10 @@ MEASUREMENTS: Final = {
     "core.random_play.storm": Measurement("plies/s", partial(core_play, "storm")),
     "core.random_play.sudden_death": Measurement("plies/s", partial(core_play, "sudden-death")),
     "game.storm": Measurement("plies/s", partial(game_play, "storm")),
-    "vector.storm": Measurement("plies/s", partial(vector_play, "castle_env/Storm-v0")),
+    "vector.storm": Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1")),
     "vector.sudden_death":
-        Measurement("plies/s", partial(vector_play, "castle_env/SuddenDeath-v0")),
-    "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v0")),
+        Measurement("plies/s", partial(vector_play, "castle_env/SuddenDeath-v1")),
+    "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v1")),
     "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
     "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
     "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),

@@ -1,6 +1,6 @@
 """The PettingZoo AEC environment: two agents, `player_0` and `player_1`, move in turn.
 
-    env = castle_v0.env(mode="storm")
+    env = castle_v1.env(mode="storm")
     env.reset(seed=1)
     for agent in env.agent_iter():
         observation, reward, terminated, truncated, info = env.last()
@@ -16,6 +16,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from castle_env.errors import OptionError
+from castle_env.observation import ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
     Reward,
@@ -37,28 +38,32 @@ def env(
     ruleset: RulesetSource | None = None,
     reward: Reward = "outcome",
     render_mode: str | None = None,
+    observation_dtype: ObservationDtype = "float32",
 ) -> OrderEnforcingWrapper:
     """The environment in PettingZoo's order-enforcing wrapper; illegal actions raise by themselves.
 
     mode: "storm" or "sudden_death", the preset that is played when no `ruleset` is given.
     """
-    return OrderEnforcingWrapper(raw_env(mode, ruleset, reward, render_mode))
+    return OrderEnforcingWrapper(raw_env(mode, ruleset, reward, render_mode, observation_dtype))
 
 
 class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: N801
     """One game for two agents.
 
-    Observations: {"observation": (18, 6, 6) float32 relative to the observing agent,
-    "action_mask": (num_actions,) int8}. The mask is also in `infos`; that of the agent whose turn
-    it is not, and both after the end, are all zero. Rewards: +1, 0, -1 or, with
+    Observations: {"observation": (18, 6, 6) of `observation_dtype`, the planes of `CastleEnv`
+    relative to the observing agent, "action_mask": (num_actions,) int8}. The mask is also in
+    `infos`; that of the agent whose turn it is not, and both after the end, are all zero. Rewards:
+    +1, 0, -1 or, with
     `reward="margin"`, the agent's VP margin / (2 x factions per player), on the step that ends the
     game; the two add up to 0. Then each agent is stepped once more with `None`, first the one whose
     turn would have been next, and `infos` hold `final_position` (text) and `outcome` (the fields of
     `castle_env.Outcome`, winner -1 for a draw).
+
+    Version history: as in `CastleEnv`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
-        "name": "castle_v0", "render_modes": list(RENDER_MODES), "render_fps": 2,
+        "name": "castle_v1", "render_modes": list(RENDER_MODES), "render_fps": 2,
         "is_parallelizable": False,
     }
 
@@ -68,9 +73,10 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
         ruleset: RulesetSource | None = None,
         reward: Reward = "outcome",
         render_mode: str | None = None,
+        observation_dtype: ObservationDtype = "float32",
     ) -> None:
         super().__init__()
-        check_environment_options("random", reward, render_mode)
+        check_environment_options("random", reward, render_mode, observation_dtype)
         if mode not in MODES:
             raise OptionError(f"mode is {mode!r}; allowed: {', '.join(MODES)}")
         self.game = load_game(mode.replace("_", "-") if ruleset is None else ruleset)
@@ -80,10 +86,12 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
         self.action_spaces = {agent: spaces.Discrete(self.game.num_actions) for agent in AGENTS}
         mask_space = spaces.Box(0, 1, (self.game.num_actions,), np.int8)
         self.observation_spaces = {
-            agent: spaces.Dict({"observation": observation_space(), "action_mask": mask_space})
+            agent: spaces.Dict({"observation": observation_space(self.game, observation_dtype),
+                                "action_mask": mask_space})
             for agent in AGENTS
         }
         self._reward: Reward = reward
+        self._dtype: ObservationDtype = observation_dtype
         self._states: PositionArray = self.game.initial_states(1)
         self._no_action = np.zeros(self.game.num_actions, dtype=np.int8)
 
@@ -130,12 +138,12 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
     def observe(self, agent: str) -> dict[str, Any]:
         """The agent's own view of the position, with its mask."""
         player = AGENTS.index(agent)
-        return {"observation": self.game.observation(self._position(), player),
+        return {"observation": self.game.observation(self._position(), player, self._dtype),
                 "action_mask": self._mask(player).copy()}
 
-    def state(self) -> npt.NDArray[np.float32]:
+    def state(self) -> npt.NDArray[Any]:
         """The planes as player 0 sees them, shape (18, 6, 6)."""
-        return self.game.observation(self._position(), 0)
+        return self.game.observation(self._position(), 0, self._dtype)
 
     def _update(self) -> None:
         self._legal = self.game.legal_action_masks(self._states)[0]
