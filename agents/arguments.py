@@ -3,13 +3,6 @@
 from castle_env.errors import AgentError
 
 
-def no_arguments(agent: str, arguments: str) -> None:
-    """Raise `AgentError` unless there are no arguments."""
-    if arguments:
-        raise AgentError(f"agent {f'{agent}:{arguments}'!r}: {agent} takes no arguments; "
-                         f"allowed: {agent}")
-
-
 def positive_integer(agent: str, arguments: str, most: int, others: str = "") -> int:
     """The one argument as an integer from 1 to `most`, written in plain digits.
 

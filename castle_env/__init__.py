@@ -5,11 +5,13 @@ from typing import NoReturn
 from gymnasium.envs.registration import register
 
 from castle_env.agent import Agent, agent_names, make_agent, register_agent
+from castle_env.default_agents import make_greedy, make_random
 from castle_env.errors import (
     ActionError,
     AgentError,
     CastleError,
     IllegalActionError,
+    MissingPackageError,
     OptionError,
     PositionError,
     RulesetError,
@@ -25,6 +27,7 @@ __all__ = [
     "CastleError",
     "Game",
     "IllegalActionError",
+    "MissingPackageError",
     "OptionError",
     "Outcome",
     "Position",
@@ -32,12 +35,19 @@ __all__ = [
     "Ruleset",
     "RulesetError",
     "VictoryPoints",
+    "__version__",
     "agent_names",
     "load_ruleset",
     "make_agent",
     "preset_names",
     "register_agent",
 ]
+
+__version__ = "0.2.0"
+
+# Not entry points as those of other packages: these two need nothing but this package.
+register_agent("random", make_random)
+register_agent("greedy", make_greedy)
 
 for _id, _kwargs in (
     ("castle_env/Storm-v1", {"ruleset": "storm"}),

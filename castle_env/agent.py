@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from castle_env.errors import AgentError
+from castle_env.errors import AgentError, MissingPackageError
 from castle_env.game import Game
+from castle_env.imports import explain_import_error
 from castle_env.position import PositionArray
 
 ENTRY_POINT_GROUP: Final = "castle_env.agents"
@@ -58,7 +59,8 @@ def agent_names() -> list[str]:
 def make_agent(spec: str, game: Game) -> Agent:
     """Agent from its name, such as "random", "alphabeta:4" or "ppo:PATH".
 
-    Raises `AgentError` for an unknown name, wrong arguments, or a ruleset it cannot play.
+    Raises `AgentError` for an unknown name, wrong arguments, or a ruleset it cannot play, and
+    `MissingPackageError` where a package it needs is not installed or hidden by another.
     """
     if not isinstance(spec, str):
         raise AgentError(f"an agent's name is {spec!r}; allowed: text such as 'alphabeta:4'")
@@ -67,7 +69,18 @@ def make_agent(spec: str, game: Game) -> Agent:
     if name in _registered:
         return _registered[name](arguments, game)
     for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):
-        factory: AgentFactory = entry.load()
-        return factory(arguments, game)
+        return _load_factory(entry)(arguments, game)
     raise AgentError(f"no agent {spec!r}; allowed: {', '.join(agent_names())}, "
                      "some with arguments after ':' as in alphabeta:4")
+
+
+def _load_factory(entry: EntryPoint) -> AgentFactory:
+    """What an entry point names."""
+    try:
+        factory: AgentFactory = entry.load()
+    except ImportError as error:
+        explanation = explain_import_error(error, f"agent {entry.name!r} ({entry.value})")
+        if explanation is None:
+            raise
+        raise MissingPackageError(explanation) from error
+    return factory

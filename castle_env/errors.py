@@ -27,3 +27,7 @@ class AgentError(CastleError):
 
 class OptionError(CastleError):
     """An option of an environment or a command has a value that is not allowed."""
+
+
+class MissingPackageError(CastleError):
+    """A package is not installed; the message has the command that installs it."""

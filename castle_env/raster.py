@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from castle_env.drawing import draw_scene
+from castle_env.errors import MissingPackageError
 from castle_env.game import Game
+from castle_env.imports import explain_import_error
 from castle_env.position import Position
 from castle_env.scene import Circle, Line, Point, Polygon, Rect, Scene, Shape, Text
 
@@ -49,13 +51,17 @@ def rgb_of_scene(scene: Scene) -> Pixels:
 
 
 def load_pygame() -> ModuleType:
-    """pygame, imported without its greeting."""
+    """pygame, imported without its greeting; raises `MissingPackageError` where it is missing."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
         # Its loader of packaged files may use a deprecated part of setuptools.
         warnings.simplefilter("ignore")
-        import pygame
-        import pygame.pkgdata
+        try:
+            import pygame
+            import pygame.pkgdata
+        except ImportError as error:
+            explanation = explain_import_error(error, "drawing pixels")
+            raise MissingPackageError(explanation or str(error)) from error
     return pygame
 
 

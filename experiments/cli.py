@@ -1,56 +1,133 @@
 """The `castle` command: one sub-command for each module that it names."""
 
+import os
 import sys
 from importlib import import_module
-from typing import Any, Final
+from importlib.metadata import version
+from typing import Any, Final, NoReturn
 
-import tyro
-
-from castle_env.errors import CastleError
-
-# Sub-command, and the module with its options and its `run`. A module is imported only when its
-# sub-command is called, except for the page of help.
+# Sub-command, the module with its options and its `run`, the class of the options, and what the
+# page of help says: the first line of that class's docstring. A module is imported only when its
+# sub-command is called.
 COMMANDS: Final = {
-    "rulesets": ("experiments.commands.rulesets", "Rulesets"),
-    "perft": ("experiments.commands.perft", "Perft"),
-    "solve": ("experiments.commands.solve", "Solve"),
-    "analyse": ("experiments.commands.analyse", "Analyse"),
-    "train": ("experiments.commands.train", "Train"),
-    "ablate": ("experiments.commands.ablate", "Ablate"),
-    "export": ("experiments.commands.export", "Export"),
-    "evaluate": ("experiments.commands.evaluate", "Evaluate"),
-    "tournament": ("experiments.commands.tournament", "Tournament"),
-    "regret": ("experiments.commands.regret", "Regret"),
-    "play": ("experiments.commands.play", "Play"),
-    "replay": ("experiments.commands.replay", "Replay"),
-    "balance": ("experiments.commands.balance", "Balance"),
-    "demo": ("experiments.commands.demo", "Demo"),
-    "bench": ("experiments.commands.bench", "Bench"),
+    "rulesets": ("experiments.commands.rulesets", "Rulesets",
+                 "List the rulesets that come with the package, and what sets each apart."),
+    "perft": ("experiments.commands.perft", "Perft",
+              "Count the action sequences of exactly `depth` plies; a forced pass counts as one "
+              "ply."),
+    "solve": ("experiments.commands.solve", "Solve",
+              "Prove what perfect play by both leads to. Ctrl-C prints what is proven so far."),
+    "analyse": ("experiments.commands.analyse", "Analyse",
+                "Tell the exact value of each move of storm games, or of each move in a position."),
+    "train": ("experiments.commands.train", "Train",
+              "Train an agent by self-play with MaskablePPO; Ctrl-C saves and stops, --resume goes "
+              "on."),
+    "ablate": ("experiments.commands.ablate", "Ablate",
+               "Train every variant of a study with every seed, and tell what each change is "
+               "worth."),
+    "export": ("experiments.commands.export", "Export",
+               "Write the network of a finished training run, and its card, to a file and one "
+               "beside it."),
+    "evaluate": ("experiments.commands.evaluate", "Evaluate",
+                 "Play two agents against each other and report win rates and VP margins for each "
+                 "seat."),
+    "tournament": ("experiments.commands.tournament", "Tournament",
+                   "Play all pairs of agents from both seats; cross-table and Bradley–Terry "
+                   "ratings."),
+    "regret": ("experiments.commands.regret", "Regret",
+               "Measure agents against perfect play in storm: regret per move, optimal moves, lost "
+               "wins."),
+    "play": ("experiments.commands.play", "Play",
+             "Play in the terminal, or with --web in the browser; `help` in the game lists the "
+             "commands."),
+    "replay": ("experiments.commands.replay", "Replay",
+               "Step through a game of a .castle file, or draw it into files."),
+    "balance": ("experiments.commands.balance", "Balance",
+                "Solve or play every ruleset of a study and report how balanced they are."),
+    "demo": ("experiments.commands.demo", "Demo",
+             "Train a small agent for each mode by self-play, measure both, and write a report."),
+    "bench": ("experiments.commands.bench", "Bench",
+              "Measure speed: medians of several runs after a warm-up that is not counted."),
 }
 
 
 def main() -> None:
-    """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130."""
-    arguments = sys.argv[1:]
-    names = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else list(COMMANDS)
+    """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130.
+
+    Where nobody reads the output any more, as in `castle --help | head -1`, the command ends with
+    status 1 and says nothing; what it has written to files stays.
+    """
     try:
-        options: dict[str, Any] = {name: getattr(import_module(COMMANDS[name][0]),
-                                                 COMMANDS[name][1]) for name in names}
-        if len(options) == 1:
-            chosen = _parse(options[names[0]], names[0], arguments[1:])
-        else:
-            chosen = tyro.extras.subcommand_cli_from_dict(options, prog="castle")
-        sys.modules[type(chosen).__module__].run(chosen)
-    except (CastleError, OSError) as error:
-        print(f"castle: {error}", file=sys.stderr)
-        sys.exit(2)
+        _main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_the_pipe()
     except KeyboardInterrupt:
         print("castle: stopped", file=sys.stderr)
         sys.exit(130)
 
 
+def _main(arguments: list[str]) -> None:
+    first = arguments[0] if arguments else ""
+    if first in ("-h", "--help"):
+        print(_page_of_help())
+    elif first == "--version":
+        print(f"storm-the-castle {version('storm-the-castle')}")
+    elif first in COMMANDS:
+        _run(first, arguments[1:])
+    else:
+        given = f"no command {first!r}" if first else "no command is given"
+        _fail(f"{given}; allowed: {', '.join(COMMANDS)}; see castle --help")
+
+
+def _run(name: str, arguments: list[str]) -> None:
+    from castle_env.errors import CastleError
+    from castle_env.imports import explain_import_error
+
+    module, options, _ = COMMANDS[name]
+    try:
+        chosen = _parse(getattr(import_module(module), options), name, arguments)
+        sys.modules[type(chosen).__module__].run(chosen)
+    except BrokenPipeError:
+        raise
+    except (CastleError, OSError) as error:
+        _fail(str(error))
+    except ImportError as error:
+        explanation = explain_import_error(error, f"'castle {name}'")
+        if explanation is None:
+            raise
+        _fail(explanation)
+
+
 def _parse(options: Any, name: str, arguments: list[str]) -> Any:
     """Options of one sub-command; some have defaults that depend on other arguments."""
+    import tyro
+
     defaults = getattr(options, "defaults", None)
     given = {} if defaults is None else {"default": defaults(arguments)}
     return tyro.cli(options, prog=f"castle {name}", args=arguments, **given)
+
+
+def _page_of_help() -> str:
+    """Every sub-command with its line."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {line}" for name, (_, _, line) in COMMANDS.items()]
+    return "\n".join([
+        "usage: castle COMMAND [OPTIONS]", "",
+        "Train, measure, solve and play Storm the Castle.", "",
+        *lines, "",
+        "castle COMMAND --help lists the options of a command; castle --version tells the version.",
+    ])
+
+
+def _fail(message: str) -> NoReturn:
+    """End with one message."""
+    print(f"castle: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _leave_the_pipe() -> NoReturn:
+    """End quietly: what is still to be written at exit goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    sys.exit(1)

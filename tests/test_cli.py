@@ -8,7 +8,9 @@ import json
 import os
 import re
 import subprocess
+import sys
 import sysconfig
+import tomllib
 import typing
 from importlib import import_module
 from itertools import pairwise
@@ -18,14 +20,19 @@ from typing import Any
 import pytest
 from small_runs import SMALL_OPTIONS
 
+import castle_env
 from agents import runs
 from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
 from agents.training.config import TrainConfig
 from castle_env import Game, load_ruleset, make_agent, preset_names
+from castle_env.imports import EXTRAS
+from experiments import cli
 from experiments.cli import COMMANDS, main
 from experiments.commands import evaluate
 from experiments.measure.panel import PANEL
 
+ROOT = Path(__file__).parents[1]
+CASTLE = Path(sysconfig.get_path("scripts")) / "castle"
 STORM = Game(load_ruleset("storm"))
 START = STORM.format_position(STORM.initial_state())
 
@@ -236,10 +243,61 @@ def test_demo(castle, tmp_path):
 def test_help_lists_the_commands(castle):
     ended = castle("--help")
     assert ended.status == 0
-    for name, (module, options) in COMMANDS.items():
-        purpose = getattr(import_module(module), options).__doc__.splitlines()[0]
-        assert name in ended.output
-        assert purpose in unboxed(ended.output)
+    assert castle("-h") == ended
+    for name, (module, options, line) in COMMANDS.items():
+        assert line == getattr(import_module(module), options).__doc__.splitlines()[0]
+        assert f"\n  {name:10}  {line}\n" in ended.output
+
+
+def test_the_version(castle):
+    ended = castle("--version")
+    assert (ended.status, ended.output) == (0, f"storm-the-castle {castle_env.__version__}\n")
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_import_none_of_the_packages_that_commands_need(option):
+    code = ("import sys; from experiments.cli import main; main(); heavy = {'numpy', 'numba', "
+            "'gymnasium', 'tyro', 'rich', 'torch', 'scipy', 'matplotlib', 'castle_env'}; "
+            "assert not heavy & set(sys.modules), heavy & set(sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code, option], text=True, capture_output=True,
+                          check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["rulesets"], ["perft", "storm", "--divide"]])
+def test_a_closed_pipe_is_no_message(arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run([CASTLE, *arguments], stdout=pipe, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(("command", "module", "extra"), [
+    ("train", "torch", "train"), ("evaluate", "scipy", "report"), ("play", "fastapi", "play")])
+def test_a_missing_package_is_one_message_with_the_command_that_installs_it(
+    castle, monkeypatch, command, module, extra
+):
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=f"{module}.below")
+
+    monkeypatch.setattr(cli, "import_module", missing)
+    ended = castle(command)
+    assert ended.status == 2
+    assert ended.errors == (f"castle: 'castle {command}' needs {module}; install it with: "
+                            f"pip install 'storm-the-castle[{extra}]'\n")
+
+
+def test_the_table_of_extras_is_that_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = {extra: " ".join(needs) for extra, needs in
+                 project["optional-dependencies"].items()}
+    distributions = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib",
+                     "PIL": "pillow", "pydantic": "fastapi", "starlette": "fastapi"}
+    for module, extra in EXTRAS.items():
+        assert distributions.get(module, module) in installed[extra]
 
 
 def unboxed(text: str) -> str:
@@ -272,7 +330,7 @@ POSITIONAL = ("preset", "study")
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_explains_every_option_with_its_default(castle, command):
-    module, options = COMMANDS[command]
+    module, options, _ = COMMANDS[command]
     ended = castle(command, "--help")
     assert ended.status == 0
     page = unboxed(ended.output)
@@ -434,12 +492,11 @@ def test_ctrl_c_on_a_proof_of_sudden_death_prints_it_and_ends_with_130(castle, m
 
 
 def test_the_installed_command(tmp_path):
-    command = Path(sysconfig.get_path("scripts")) / "castle"
-    done = subprocess.run([command, "perft", "storm", "--depth", "2"], cwd=tmp_path, text=True,
+    done = subprocess.run([CASTLE, "perft", "storm", "--depth", "2"], cwd=tmp_path, text=True,
                           capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "perft(2) of storm = " in done.stdout
-    done = subprocess.run([command, "perft", "chess"], cwd=tmp_path, text=True,
+    done = subprocess.run([CASTLE, "perft", "chess"], cwd=tmp_path, text=True,
                           capture_output=True, check=False)
     assert done.returncode == 2
     assert re.fullmatch(r"castle: no ruleset 'chess'.*\n", done.stderr)

@@ -36,7 +36,7 @@ def make_batched(ruleset: Any, seat: Any, mode: AutoresetMode) -> CastleVectorEn
     return envs.unwrapped
 
 
-def make_sync(ruleset: Any, seat: Any, mode: AutoresetMode) -> SyncVectorEnv[Any, Any]:
+def make_sync(ruleset: Any, seat: Any, mode: AutoresetMode) -> "SyncVectorEnv[Any, Any]":
     return SyncVectorEnv([lambda: CastleEnv(ruleset, "positional", seat)] * NUM_ENVS,
                          autoreset_mode=mode)
 
