@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from gymnasium.envs.registration import register
 
-from castle_env.agent import Agent, agent_names, make_agent, register_agent
+from castle_env.agent import Agent, BaseAgent, agent_names, make_agent, register_agent
 from castle_env.default_agents import make_greedy, make_random
 from castle_env.errors import (
     ActionError,
@@ -24,6 +24,7 @@ __all__ = [
     "ActionError",
     "Agent",
     "AgentError",
+    "BaseAgent",
     "CastleError",
     "Game",
     "IllegalActionError",

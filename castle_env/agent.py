@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +20,76 @@ ENTRY_POINT_GROUP: Final = "castle_env.agents"
 class Agent(Protocol):
     """Whoever chooses moves, for many games at once.
 
-    `name` tells the agent from others in reports. `select_actions` takes positions of shape (n,),
-    none of them over, and returns legal action indices of shape (n,), int64; all randomness comes
-    from `rng`.
+    `name` tells the agent from others in reports. `thread_safe` says whether several threads may
+    call `select_actions` of one agent at the same time.
     """
 
     name: str
+    thread_safe: bool
 
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
-        """A legal action for each position."""
+        """Legal action indices, shape (n,), int64, for positions of shape (n,), none of them over.
+
+        All randomness comes from `rng`.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End a search soon, for good; another thread may call this.
+
+        `select_actions` then returns what it has found, or raises an error.
+        """
         ...
 
 
+class BaseAgent:
+    """What agents have in common that one thread uses at a time and that never think for long."""
+
+    thread_safe: bool = False
+
+    def stop(self) -> None:
+        """There is nothing to end."""
+
+
+def as_agent(source: Any, role: str) -> Agent:
+    """`source` as an `Agent`; one with neither `thread_safe` nor `stop` gets those of `BaseAgent`.
+
+    Raises `AgentError`, which says that `role`, such as "opponent", is no agent.
+    """
+    missing = [member for member in ("name", "select_actions", "thread_safe", "stop")
+               if not hasattr(source, member)]
+    if missing == ["thread_safe", "stop"]:
+        return _CompletedAgent(source)
+    if missing:
+        raise AgentError(f"{role} is {source!r}, which has no {' and no '.join(missing)}; allowed: "
+                         "an object with name and select_actions(states, rng), and with both or "
+                         "neither of thread_safe and stop()")
+    agent: Agent = source
+    return agent
+
+
+class _CompletedAgent(BaseAgent):
+    """An agent of somebody else that has only `name` and `select_actions`."""
+
+    def __init__(self, agent: Any) -> None:
+        self.name: str = agent.name
+        self._agent: Final = agent
+
+    def __repr__(self) -> str:
+        return repr(self._agent)
+
+    def select_actions(
+        self, states: PositionArray, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        actions: npt.NDArray[np.int64] = self._agent.select_actions(states, rng)
+        return actions
+
+
 # Takes what follows the first part of an agent's name, which ends before the first ":" or "+", and
-# the game; a ":" there is left out, a "+" is not.
-AgentFactory: TypeAlias = Callable[[str, Game], Agent]
+# the game; a ":" there is left out, a "+" is not. Gives what `as_agent` takes.
+AgentFactory: TypeAlias = Callable[[str, Game], Any]
 
 _registered: dict[str, AgentFactory] = {}
 
@@ -67,9 +120,9 @@ def make_agent(spec: str, game: Game) -> Agent:
     name = re.split("[:+]", spec, maxsplit=1)[0]
     arguments = spec[len(name):].removeprefix(":")
     if name in _registered:
-        return _registered[name](arguments, game)
+        return as_agent(_registered[name](arguments, game), f"agent {spec!r}")
     for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):
-        return _load_factory(entry)(arguments, game)
+        return as_agent(_load_factory(entry)(arguments, game), f"agent {spec!r}")
     raise AgentError(f"no agent {spec!r}; allowed: {', '.join(agent_names())}, "
                      "some with arguments after ':' as in alphabeta:4")
 

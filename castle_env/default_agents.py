@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from castle_env.agent import Agent
+from castle_env.agent import Agent, BaseAgent
 from castle_env.batch import choose_from_masks, load, moves_or_none
 from castle_env.board import PASS
 from castle_env.compiled import kernel
@@ -15,8 +15,10 @@ from castle_env.kernels import KINDS, RuleTable, action_of, mover_margin, play
 from castle_env.position import PositionArray
 
 
-class RandomAgent:
+class RandomAgent(BaseAgent):
     """Plays every legal action with the same probability."""
+
+    thread_safe = True
 
     def __init__(self, game: Game) -> None:
         self.name = "random"
@@ -29,8 +31,10 @@ class RandomAgent:
         return self._game.random_actions(states, rng)
 
 
-class GreedyAgent:
+class GreedyAgent(BaseAgent):
     """Plays an action with the best VP margin on the next position, ties by lot."""
+
+    thread_safe = True
 
     def __init__(self, game: Game) -> None:
         self.name = "greedy"

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from castle_env.agent import Agent, make_agent
-from castle_env.errors import AgentError, OptionError
+from castle_env.agent import Agent, as_agent, make_agent
+from castle_env.errors import OptionError
 from castle_env.game import Game
 from castle_env.observation import (
     MOST,
@@ -37,13 +37,11 @@ def load_game(source: RulesetSource) -> Game:
 
 
 def load_opponent(source: OpponentSource, game: Game) -> Agent:
-    """The agent itself, or the one that a name such as "greedy" stands for."""
-    if isinstance(source, str):
-        return make_agent(source, game)
-    if not isinstance(source, Agent):
-        raise AgentError(f"opponent is {source!r}; allowed: an agent's name, or an object with "
-                         "`name` and `select_actions(states, rng)`")
-    return source
+    """The agent itself, or the one that a name such as "greedy" stands for.
+
+    Raises `AgentError` for what is neither.
+    """
+    return make_agent(source, game) if isinstance(source, str) else as_agent(source, "opponent")
 
 
 def check_environment_options(

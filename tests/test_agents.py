@@ -13,7 +13,8 @@ from agents.search.alphabeta import INFINITE, search, search_root, workspace
 from agents.search.mcts import Tree, grow, most_visited, new_tree, playout_value
 from agents.search.moves import CODE_BITS, CODE_MASK, action_of_code
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, preset_names
-from castle_env.agent import Agent
+from castle_env import agent as registry
+from castle_env.agent import Agent, as_agent
 from castle_env.batch import random_playout
 from castle_env.board import PASS
 from castle_env.position import PositionArray, stack, unstack
@@ -358,3 +359,68 @@ def test_wrong_names_are_one_clear_error(spec: str) -> None:
         make_agent(spec, GAMES["storm"])
     assert repr(spec if spec == ":" else spec.removesuffix(":")) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# What others bring along
+
+
+class Minimal:
+    """Somebody's agent with nothing but what an agent must have."""
+
+    name = "minimal"
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+
+    def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Any:
+        return self._game.legal_action_masks(states).argmax(axis=1)
+
+
+class Stoppable(Minimal):
+    """The same with a way to stop it."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.told = False
+
+    def stop(self) -> None:
+        self.told = True
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_agent_can_be_stopped(spec: str) -> None:
+    agent = make_agent(spec, GAMES["storm"])
+    assert isinstance(agent, Agent)
+    assert isinstance(agent.thread_safe, bool)
+    agent.stop()
+
+
+def test_a_minimal_agent_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {"minimal": lambda _, game: Minimal(game)})
+    agent = make_agent("minimal", GAMES["storm"])
+    assert isinstance(agent, Agent)
+    assert (agent.name, agent.thread_safe) == ("minimal", False)
+    agent.stop()
+    states = random_positions(GAMES["storm"], 5)
+    assert np.array_equal(agent.select_actions(states, rng()),
+                          Minimal(GAMES["storm"]).select_actions(states, rng()))
+
+
+def test_an_agent_that_is_whole_stays_itself() -> None:
+    class Whole(Stoppable):
+        thread_safe = True
+
+    agent = Whole(GAMES["storm"])
+    assert as_agent(agent, "opponent") is agent
+
+
+@pytest.mark.parametrize(("source", "missing"), [
+    (3, "no name and no select_actions"), (Stoppable(GAMES["storm"]), "no thread_safe;")])
+def test_half_an_agent_is_refused(
+    source: object, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_registered", {"half": lambda *_: source})
+    with pytest.raises(AgentError, match=f"agent 'half' is .*{missing}"):
+        make_agent("half", GAMES["storm"])
+    with pytest.raises(AgentError, match=f"opponent is .*{missing}"):
+        as_agent(source, "opponent")

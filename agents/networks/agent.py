@@ -15,7 +15,7 @@ from agents.networks.encoding import Encoding, Rows
 from agents.networks.network import BoardPolicy, build_policy, logits_and_values
 from agents.search.puct import SEARCH, Limits, PUCTAgent, network_evaluator, split_search
 from agents.training.config import TrainConfig
-from castle_env.agent import Agent
+from castle_env.agent import Agent, BaseAgent
 from castle_env.errors import AgentError
 from castle_env.game import Game
 from castle_env.position import PositionArray
@@ -23,13 +23,15 @@ from castle_env.position import PositionArray
 SAMPLE: Final = "sample"
 
 
-class PPOAgent:
+class PPOAgent(BaseAgent):
     """Plays by a policy network, called once for the whole batch.
 
     With `sample` it draws from the policy. Else it looks at each position from all sides, that is
     under every symmetry of the ruleset, and plays the legal action that is most probable in the
     (geometric) mean of what it sees. The policy reads rows of `encoding`.
     """
+
+    thread_safe = True
 
     def __init__(
         self,

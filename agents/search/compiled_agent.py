@@ -5,6 +5,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from castle_env.agent import BaseAgent
 from castle_env.position import PositionArray
 
 Ints = npt.NDArray[np.int64]
@@ -18,11 +19,14 @@ class Chooser(Protocol):
         ...
 
 
-class CompiledAgent:
+class CompiledAgent(BaseAgent):
     """An `Agent` that calls a `Chooser` with seeds drawn from `rng`.
 
-    A position's action depends on its own seed alone, not on the rest of the batch.
+    A position's action depends on its own seed alone, not on the rest of the batch. `choose` keeps
+    nothing from one call to the next, so threads may share the agent.
     """
+
+    thread_safe = True
 
     def __init__(self, name: str, choose: Chooser) -> None:
         self.name = name

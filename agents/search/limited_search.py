@@ -24,6 +24,7 @@ from agents.search.moves import (
     take_largest,
 )
 from agents.search.position_key import Symmetries, symmetry_table
+from castle_env.agent import BaseAgent
 from castle_env.compiled import kernel
 from castle_env.errors import AgentError
 from castle_env.game import Game
@@ -121,7 +122,7 @@ def deepen(
     return action_of_code(best_code)
 
 
-class LimitedAlphaBeta:
+class LimitedAlphaBeta(BaseAgent):
     """An `Agent` that searches each position for itself within the same limits."""
 
     def __init__(self, name: str, game: Game, limits: Limits) -> None:

@@ -29,6 +29,7 @@ from agents.search.puct_tree import (
     gather,
     new_trees,
 )
+from castle_env.agent import BaseAgent
 from castle_env.errors import AgentError
 from castle_env.game import Game
 from castle_env.options import Reward, margin_scale
@@ -88,7 +89,7 @@ def network_evaluator(encoding: Encoding, policy: MaskableActorCriticPolicy) -> 
     return evaluate
 
 
-class PUCTAgent:
+class PUCTAgent(BaseAgent):
     """An `Agent` that searches with an evaluator whose values are in units of `reward`.
 
     Values are normalised in a fixed way: under "margin" 1 stands for `VP_SCALE` Victory Points,

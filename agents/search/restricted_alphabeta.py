@@ -27,7 +27,7 @@ from agents.search.moves import (
 )
 from agents.solve.restricted_search import CAPTURE, CONTEST, PUSH_STRONGHOLD
 from agents.solve.restricted_solver import FORBIDDEN, RANDOM_HALF, check_restriction
-from castle_env.agent import Agent, make_agent
+from castle_env.agent import Agent, BaseAgent, make_agent
 from castle_env.batch import load
 from castle_env.compiled import kernel
 from castle_env.game import Game
@@ -136,11 +136,12 @@ def choose_restricted(
         out_actions[row] = action_of_code(pick_best(moves, count, seeds[row]))
 
 
-class RandomFirstHalf:
+class RandomFirstHalf(BaseAgent):
     """Moves at random while more than half of its factions are in hand, then as another agent."""
 
     def __init__(self, name: str, game: Game, then: Agent) -> None:
         self.name = name
+        self.thread_safe = then.thread_safe
         self._game: Final = game
         self._then: Final = then
 
@@ -151,6 +152,10 @@ class RandomFirstHalf:
         if late.any():
             actions[late] = self._then.select_actions(states[late], rng)
         return actions
+
+    def stop(self) -> None:
+        """Stop the other agent."""
+        self._then.stop()
 
 
 def restricted_alphabeta(game: Game, restriction: str, depth: int) -> Agent:

@@ -30,7 +30,7 @@ from agents.solve.slides import (
     write_slides,
 )
 from agents.solve.storm_search import search
-from castle_env.agent import Agent
+from castle_env.agent import Agent, BaseAgent
 from castle_env.batch import load
 from castle_env.board import ENTRIES, PASS
 from castle_env.compiled import kernel
@@ -123,7 +123,7 @@ def choose_exactly(
             out_actions[index] = node.lanes[below(derived(seeds[index], 0), count)]
 
 
-class ExactAgent:
+class ExactAgent(BaseAgent):
     """An `Agent` that plays storm perfectly; an action depends on the position and its own seed.
 
     Raises `AgentError` for other modes. Without a shipped book of the ruleset, the first moves take

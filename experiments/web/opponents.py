@@ -78,15 +78,12 @@ class Opponents:
 
 
 def agent_for(name: str, rules: Ruleset) -> Agent:
-    """An agent for one move, safe to use in this thread; raises `AgentError`.
-
-    Agents that search into a table of their own are made anew, the others are kept.
-    """
-    if name.startswith("exact") or "ms" in name or "nodes" in name or "search" in name:
-        return make_agent(name, Game(rules))
-    return _kept_agent(name, rules)
+    """An agent that this thread may use for one move; raises `AgentError`."""
+    return _shared_agent(name, rules) or make_agent(name, Game(rules))
 
 
 @lru_cache(maxsize=32)
-def _kept_agent(name: str, rules: Ruleset) -> Agent:
-    return make_agent(name, Game(rules))
+def _shared_agent(name: str, rules: Ruleset) -> Agent | None:
+    """The agent of that name, made once; None unless it is one that threads may share."""
+    agent = make_agent(name, Game(rules))
+    return agent if agent.thread_safe else None

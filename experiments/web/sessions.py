@@ -161,7 +161,7 @@ class Session:
 
         def choose(job: Job[int]) -> int:
             agent = agent_for(name, rules)
-            job.on_stop = getattr(agent, "stop", None)
+            job.on_stop = agent.stop
             if job.stopped():
                 raise JobStoppedError
             return turn.choose(agent)
