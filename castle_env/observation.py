@@ -46,6 +46,7 @@ ObservationDtype: TypeAlias = Literal["float32", "uint8"]
 OBSERVATION_DTYPES: Final = ("float32", "uint8")
 PLANES: Final = 18
 FIRST_ENTRY_PLANE: Final = 4
+SEAT_PLANE: Final = 17
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
 MOST: Final = 255
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from agents.training.trainer import Trainer
 from stable_baselines3.common.logger import Logger
 
 from agents.networks.checkpoint import Checkpoint, load_checkpoint
-from agents.training.config import TrainConfig
+from agents.training.config import PPOConfig
 from agents.training.run import Evaluation, Progress, train
-from agents.training.trainer import Trainer
 from castle_env import Game
 
 # Decisions in one rollout, whatever the number of games.
@@ -26,7 +26,7 @@ SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channe
                  "--regret-positions", 0)
 
 
-def config(**changes: Any) -> TrainConfig:
+def config(**changes: Any) -> PPOConfig:
     """A small network, and rollouts of 128 decisions unless `n_steps` says otherwise."""
     num_envs = changes.pop("num_envs", 16)
     small: dict[str, Any] = {
@@ -35,12 +35,12 @@ def config(**changes: Any) -> TrainConfig:
         "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9, "checkpoint_every": 2 * ROLLOUT,
         "regret_positions": 0, "device": "cpu",
     }
-    return TrainConfig(**small | changes)
+    return PPOConfig(**small | changes)
 
 
 def run(
     game: Game,
-    settings: TrainConfig,
+    settings: PPOConfig,
     folder: Path,
     checkpoint: Checkpoint | None = None,
     show: Callable[[Progress], None] = lambda progress: None,
@@ -52,7 +52,7 @@ def run(
     return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint, command)
 
 
-def quiet_trainer(game: Game, settings: TrainConfig) -> Trainer:
+def quiet_trainer(game: Game, settings: PPOConfig) -> Trainer:
     """A trainer that logs nowhere, not even into the temporary folder that SB3 would make."""
     trainer = Trainer(game, settings)
     trainer.model.set_logger(Logger(None, []))

@@ -23,7 +23,7 @@ from small_runs import SMALL_OPTIONS
 import castle_env
 from agents import runs
 from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
-from agents.training.config import TrainConfig
+from agents.training.config import PPOConfig
 from castle_env import Game, load_ruleset, make_agent, preset_names
 from castle_env.imports import EXTRAS
 from experiments import cli
@@ -318,8 +318,8 @@ def explained_fields(options: type) -> dict[str, tuple[str, Any]]:
     """Explanation and default of each field, those of a nested dataclass among them."""
     found: dict[str, tuple[str, Any]] = {}
     for item in dataclasses.fields(options):
-        if typing.get_type_hints(options)[item.name] is TrainConfig:
-            found |= explained_fields(TrainConfig)
+        if typing.get_type_hints(options)[item.name] is PPOConfig:
+            found |= explained_fields(PPOConfig)
         else:
             found[item.name] = (explanations(options)[item.name], item.default)
     return found

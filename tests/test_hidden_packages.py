@@ -16,15 +16,15 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if "Editable" not in repr
 PLAY = """
 import gymnasium as gym
 import castle_env
-from castle_env import castle_v1
+from castle_env import castle_v0
 
 for opponent in ("random", "greedy"):
-    env = gym.make("castle_env/Storm-v1", opponent=opponent)
+    env = gym.make("castle_env/Storm-v0", opponent=opponent)
     env.reset(seed=1)
     env.step(env.action_space.sample())
-    envs = gym.make_vec("castle_env/SuddenDeath-v1", num_envs=2, opponent=opponent)
+    envs = gym.make_vec("castle_env/SuddenDeath-v0", num_envs=2, opponent=opponent)
     envs.reset(seed=1)
-castle_v1.env().reset(seed=1)
+castle_v0.env().reset(seed=1)
 print("played")
 """
 MAKE = """
@@ -89,7 +89,7 @@ sys.modules["pygame"] = None
 import gymnasium as gym
 import castle_env
 
-env = gym.make("castle_env/Storm-v1", render_mode="rgb_array")
+env = gym.make("castle_env/Storm-v0", render_mode="rgb_array")
 env.reset(seed=1)
 try:
     env.render()
@@ -104,8 +104,8 @@ def test_an_environment_is_made_without_an_import(tmp_path: Path) -> None:
     code = """
 import gymnasium as gym
 
-env = gym.make("castle_env:castle_env/Storm-v1")
-envs = gym.make_vec("castle_env:castle_env/SuddenDeath-v1", num_envs=2)
+env = gym.make("castle_env:castle_env/Storm-v0")
+envs = gym.make_vec("castle_env:castle_env/SuddenDeath-v0", num_envs=2)
 print(env.spec.id, envs.spec.id)
 """
-    assert python(tmp_path, code) == "castle_env/Storm-v1 castle_env/SuddenDeath-v1\n"
+    assert python(tmp_path, code) == "castle_env/Storm-v0 castle_env/SuddenDeath-v0\n"

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from agents.networks.encoding import Encoding
+from agents.networks.lookahead import VP_SCALE
 from small_runs import config
 from test_agents import GAMES, action_values, best_actions, sample, winning_now
 
 from agents.networks.agent import PPOAgent
 from agents.networks.checkpoint import save_checkpoint
-from agents.networks.encoding import Encoding
-from agents.networks.lookahead import VP_SCALE
 from agents.networks.network import build_policy
 from agents.search import puct
 from agents.search.moves import action_of_code

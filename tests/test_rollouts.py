@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from agents.networks.encoding import PLANE_NUMBERS, Encoding
 from scripted import ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_of
 from small_runs import ROLLOUT, config, quiet_trainer
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.networks.encoding import PLANE_NUMBERS, Encoding
 from agents.training.opponent_pool import OpponentPool
 from agents.training.sb3_env import SB3VecEnv
 from agents.training.selfplay_env import SelfPlayVectorEnv

@@ -9,6 +9,8 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from agents.networks.encoding import Encoding
+from agents.training.trainer import Trainer
 from gymnasium.wrappers import FlattenObservation
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from scipy.stats import chisquare
@@ -18,10 +20,8 @@ from stable_baselines3.common.monitor import Monitor
 from test_symmetry import moved
 
 from agents.networks.checkpoint import load_checkpoint
-from agents.networks.encoding import Encoding
 from agents.training.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
 from agents.training.sb3_env import SB3VecEnv
-from agents.training.trainer import Trainer
 from castle_env import Agent, Game, load_ruleset, make_agent
 from castle_env.position import PositionArray, stack, unstack
 from castle_env.vector_env import CastleVectorEnv

@@ -22,7 +22,7 @@ from small_runs import (
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agents.networks.checkpoint import Checkpoint, load_checkpoint, newest_checkpoint
-from agents.training.config import TrainConfig
+from agents.training.config import PPOConfig
 from castle_env import Game, OptionError, load_ruleset
 from castle_env.vector_env import CastleVectorEnv
 
@@ -223,7 +223,7 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path):
     assert not list(folder.glob("checkpoints/.*"))
     assert (folder / "report.md").is_file()
     check_curves(folder, end)
-    run(STORM, TrainConfig.from_dict(load_checkpoint(folder).card["config"]), tmp_path / "straight")
+    run(STORM, PPOConfig.from_dict(load_checkpoint(folder).card["config"]), tmp_path / "straight")
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "killed")))
 
 
@@ -262,9 +262,9 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
 
 def test_config_survives_json():
     settings = config(baselines=("random", "mcts:20"))
-    assert TrainConfig.from_dict(settings.to_dict()) == settings
+    assert PPOConfig.from_dict(settings.to_dict()) == settings
     with pytest.raises(OptionError, match="unknown training option 'hats'; allowed: steps, seed"):
-        TrainConfig.from_dict({"hats": 3})
+        PPOConfig.from_dict({"hats": 3})
 
 
 @pytest.mark.parametrize(("changes", "said"), [

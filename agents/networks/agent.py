@@ -1,88 +1,55 @@
-"""`ppo:PATH`: a policy network trained by self-play, read from a checkpoint.
+"""Agents that play by a network: `ppo:PATH` and the shipped ones, such as `ppo-storm`.
 
-`ppo:PATH+search:N` lets it guide a tree search, see `agents.search.puct`.
+`NAME:sample` draws from the policy, `NAME+search:N` lets it guide a tree search, see
+`agents.search.puct`.
 """
 
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-from agents.networks.checkpoint import Checkpoint, CheckpointError, load_checkpoint
-from agents.networks.encoding import Encoding, Rows
-from agents.networks.network import BoardPolicy, build_policy, logits_and_values
-from agents.search.puct import SEARCH, Limits, PUCTAgent, network_evaluator, split_search
-from agents.training.config import TrainConfig
+from agents.networks.checkpoint import load_checkpoint
+from agents.networks.policy import Policy, policy_of
+from agents.networks.shipped import shipped_path
+from agents.search.puct import SEARCH, Limits, PUCTAgent, split_search
 from castle_env.agent import Agent, BaseAgent
 from castle_env.errors import AgentError
 from castle_env.game import Game
+from castle_env.options import REWARDS, Reward
 from castle_env.position import PositionArray
 
 SAMPLE: Final = "sample"
 
 
-class PPOAgent(BaseAgent):
-    """Plays by a policy network, called once for the whole batch.
+class NetworkAgent(BaseAgent):
+    """Plays the most probable legal action, or with `sample` one that the policy draws.
 
-    With `sample` it draws from the policy. Else it looks at each position from all sides, that is
-    under every symmetry of the ruleset, and plays the legal action that is most probable in the
-    (geometric) mean of what it sees. The policy reads rows of `encoding`.
+    The network is called once for the whole batch.
     """
 
     thread_safe = True
 
-    def __init__(
-        self,
-        name: str,
-        encoding: Encoding,
-        policy: MaskableActorCriticPolicy,
-        sample: bool = False,
-    ) -> None:
+    def __init__(self, name: str, policy: Policy, sample: bool = False) -> None:
         self.name = name
         self.policy = policy
-        self._encoding: Final = encoding
         self._sample: Final = sample
-        self._symmetries: Final = encoding.symmetry_maps()
 
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
         """A legal action for each position, shape (n,)."""
-        rows, masks = self._encoding.encode(states)
-        if self._sample:
-            logits = self._logits(rows)
-            # The greatest of logits plus Gumbel noise is a draw from their softmax.
-            logits += rng.gumbel(size=logits.shape)
-        else:
-            logits = self._mean_logits(rows)
-        actions: npt.NDArray[np.int64] = np.where(masks == 1, logits, -np.inf).argmax(axis=1)
-        return actions
-
-    def _mean_logits(self, rows: Rows) -> npt.NDArray[np.float32]:
-        row_maps, action_maps = self._symmetries
-        images = self._logits(np.concatenate([rows[:, row_map] for row_map in row_maps]))
-        total = np.zeros((len(rows), images.shape[1]), dtype=np.float32)
-        for action_map, logits in zip(action_maps, np.split(images, len(action_maps)), strict=True):
-            total[:, action_map] += logits
-        return total
-
-    def _logits(self, rows: Rows) -> npt.NDArray[np.float32]:
-        policy = self.policy
-        with torch.inference_mode():
-            tensor = torch.as_tensor(rows, device=policy.device)
-            array: npt.NDArray[np.float32] = logits_and_values(policy, tensor)[0].cpu().numpy()
-        return array
+        observations, masks = self.policy.game.encode(states)
+        return self.policy.choose(observations, masks, rng if self._sample else None)
 
 
 def make(arguments: str, game: Game) -> Agent:
-    """The agent of a checkpoint: `ppo:PATH`, or `ppo:PATH:sample` to draw from its policy, or
-    `ppo:PATH+search:N` and `ppo:PATH+search:Tms` to search with it.
+    """The agent of a checkpoint: `ppo:PATH`, `ppo:PATH:sample`, `ppo:PATH+search:N` or
+    `ppo:PATH+search:Tms`.
 
-    PATH is a checkpoint file or a run's folder, which stands for its newest checkpoint. Raises
-    `AgentError` without a path or for wrong limits, and `CheckpointError` for a file that cannot be
-    used.
+    PATH is a checkpoint file or a run's folder, which stands for its newest checkpoint, whatever
+    algorithm trained it. Raises `AgentError` without a path or for wrong limits, and
+    `CheckpointError` for a file that cannot be used.
     """
     before, limits = split_search(arguments)
     path, _, suffix = before.rpartition(":")
@@ -91,36 +58,49 @@ def make(arguments: str, game: Game) -> Agent:
     if not source or (sample and limits):
         raise AgentError(f"agent {'ppo:' + arguments!r}; allowed: ppo:PATH, ppo:PATH:{SAMPLE}, "
                          f"ppo:PATH{SEARCH}:N or ppo:PATH{SEARCH}:Tms")
-    checkpoint = load_checkpoint(source, game)
-    return make_from_checkpoint(f"ppo:{arguments}", checkpoint, game, sample, limits)
+    return _make(f"ppo:{arguments}", policy_of(load_checkpoint(source, game)), sample, limits)
 
 
-def make_from_checkpoint(
-    name: str, checkpoint: Checkpoint, game: Game, sample: bool, limits: Limits | None
-) -> Agent:
-    """The agent of a checkpoint that searches where it has limits, and else plays by its policy.
+def make_ppo_storm(arguments: str, game: Game) -> Agent:
+    """`ppo-storm`, for default storm: see `make_shipped`."""
+    return make_shipped("ppo-storm", arguments, game)
 
-    Raises `CheckpointError` as `load_policy` does.
+
+def make_ppo_sudden_death(arguments: str, game: Game) -> Agent:
+    """`ppo-sudden-death`, for default Sudden Death: see `make_shipped`."""
+    return make_shipped("ppo-sudden-death", arguments, game)
+
+
+def make_az_storm(arguments: str, game: Game) -> Agent:
+    """`az-storm`, for default storm: see `make_shipped`."""
+    return make_shipped("az-storm", arguments, game)
+
+
+def make_az_sudden_death(arguments: str, game: Game) -> Agent:
+    """`az-sudden-death`, for default Sudden Death: see `make_shipped`."""
+    return make_shipped("az-sudden-death", arguments, game)
+
+
+def make_shipped(name: str, arguments: str, game: Game) -> Agent:
+    """The agent `name`, `name:sample`, `name+search:N` or `name+search:Tms`, as for `ppo:PATH`.
+
+    Raises `AgentError` for other arguments and `CheckpointError` for a game of other rules.
     """
-    encoding, policy = load_policy(checkpoint, game)
+    before, limits = split_search(arguments)
+    if before not in ("", SAMPLE) or (before and limits):
+        raise AgentError(f"agent {f'{name}:{arguments}'!r}; allowed: {name}, {name}:{SAMPLE}, "
+                         f"{name}{SEARCH}:N or {name}{SEARCH}:Tms")
+    full_name = name + (f":{before}" if before else arguments)
+    policy = policy_of(load_checkpoint(shipped_path(name), game))
+    return _make(full_name, policy, bool(before), limits)
+
+
+def _make(name: str, policy: Policy, sample: bool, limits: Limits | None) -> Agent:
+    """The agent that searches where it has limits, and else plays by its policy."""
     if limits is None:
-        return PPOAgent(name, encoding, policy, sample)
-    reward = TrainConfig.from_dict(checkpoint.card["config"]).reward
-    return PUCTAgent(name, game, network_evaluator(encoding, policy), reward, limits)
-
-
-def load_policy(checkpoint: Checkpoint, game: Game) -> tuple[Encoding, BoardPolicy]:
-    """The network of a checkpoint and what it reads.
-
-    Raises `CheckpointError` if it is not the network that its card describes.
-    """
-    try:
-        config = checkpoint.card["config"]
-        encoding = Encoding(game, config["lookahead"])
-        policy = build_policy(encoding, TrainConfig.from_dict(config).network, "cpu")
-        policy.load_state_dict(checkpoint.tensors["policy"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not hold the network that "
-                              "its card describes") from error
-    policy.eval()
-    return encoding, policy
+        return NetworkAgent(name, policy, sample)
+    if policy.reward not in REWARDS:
+        raise AgentError(f"agent {name!r} cannot search: its network was trained for the reward "
+                         f"{policy.reward!r}; allowed: {', '.join(REWARDS)}")
+    reward: Reward = "margin" if policy.reward == "margin" else "outcome"
+    return PUCTAgent(name, policy.game, policy.look_at, reward, limits)

@@ -21,10 +21,13 @@ from castle_env.game import Game
 from castle_env.observation import PLANES
 
 # Changes whenever weights of an older version would read the observation or the actions wrongly.
-ENCODING: Final = f"planes-{PLANES}-lookahead-v1"
+ENCODING: Final = f"planes-{PLANES}-v1"
 
 # What every card has, beside its encoding.
-CARD_KEYS: Final = {"ruleset": dict, "ruleset_digest": str, "sha256": str, "config": dict}
+CARD_KEYS: Final = {
+    "ruleset": dict, "ruleset_digest": str, "sha256": str, "config": dict, "network": dict,
+    "reward": str,
+}
 
 
 class CheckpointError(CastleError):
@@ -57,11 +60,11 @@ def save_checkpoint(path: Path, tensors: dict[str, Any], game: Game, card: dict[
     card_path.unlink(missing_ok=True)
     write_bytes_atomic(path, data)
     write_json_atomic(card_path, {
+        **card,
         "encoding": ENCODING,
         "ruleset": game.rules.to_dict(),
         "ruleset_digest": game.rules.digest,
         "sha256": hashlib.sha256(data).hexdigest(),
-        **card,
     })
 
 

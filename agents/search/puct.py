@@ -12,12 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-from agents.networks.encoding import Encoding
-from agents.networks.lookahead import VP_SCALE
-from agents.networks.network import logits_and_values
 from agents.search.moves import MAX_MOVES
 from agents.search.puct_tree import (
     MOST_LEAVES,
@@ -42,14 +37,16 @@ Floats = npt.NDArray[np.float32]
 Evaluator: TypeAlias = Callable[[PositionArray], tuple[Floats, Floats]]
 
 SEARCH: Final = "+search"
-MOST_SIMULATIONS: Final = 100_000
+MAX_SIMULATIONS: Final = 100_000
 # What the trees of positions that are searched together may take up, unless a single one is larger.
-MOST_BYTES: Final = 1 << 28
+MAX_BYTES: Final = 1 << 28
 # Least regret of a small agent in storm at N = 400: 2 and 3, hardly more with 1 and 4; at N = 100
 # 1 and 2.
 EXPLORATION: Final = 2.0
 REDUCTION: Final = 0.3
 VIRTUAL_LOSS: Final = -1.0
+# Victory Points that count as 1 in a search by margin.
+VALUE_UNIT: Final = 4.0
 
 _LIMIT: Final = re.compile(
     r":(?:(?P<simulations>[1-9][0-9]{0,5})|(?P<milliseconds>[1-9][0-9]{0,6})ms)", re.ASCII)
@@ -58,7 +55,7 @@ _LIMIT: Final = re.compile(
 class Limits(NamedTuple):
     """What a move may cost; 0 milliseconds are no limit."""
 
-    simulations: int = MOST_SIMULATIONS
+    simulations: int = MAX_SIMULATIONS
     milliseconds: int = 0
 
 
@@ -73,26 +70,16 @@ def split_search(arguments: str) -> tuple[str, Limits | None]:
     match = _LIMIT.fullmatch(limit)
     found = {str(match.lastgroup): int(match[str(match.lastgroup)])} if match else {}
     limits = Limits(**found)
-    if not found or limits.simulations > MOST_SIMULATIONS:
+    if not found or limits.simulations > MAX_SIMULATIONS:
         raise AgentError(f"search {search + limit!r} in an agent's name; allowed: {SEARCH}:N with "
-                         f"N from 1 to {MOST_SIMULATIONS}, or {SEARCH}:Tms with T up to 9999999")
+                         f"N from 1 to {MAX_SIMULATIONS}, or {SEARCH}:Tms with T up to 9999999")
     return before, limits
-
-
-def network_evaluator(encoding: Encoding, policy: MaskableActorCriticPolicy) -> Evaluator:
-    """The evaluator that asks a policy network."""
-    def evaluate(states: PositionArray) -> tuple[Floats, Floats]:
-        rows = torch.as_tensor(encoding.encode(states)[0], device=policy.device)
-        with torch.inference_mode():
-            logits, values = logits_and_values(policy, rows)
-        return logits.cpu().numpy(), values.cpu().numpy()
-    return evaluate
 
 
 class PUCTAgent(BaseAgent):
     """An `Agent` that searches with an evaluator whose values are in units of `reward`.
 
-    Values are normalised in a fixed way: under "margin" 1 stands for `VP_SCALE` Victory Points,
+    Values are normalised in a fixed way: under "margin" 1 stands for `VALUE_UNIT` Victory Points,
     under "outcome" for a won game.
     """
 
@@ -106,8 +93,8 @@ class PUCTAgent(BaseAgent):
         self._limits: Final = limits
         by_margin = reward == "margin"
         self._weights: Final = Weights(
-            VP_SCALE if by_margin else 0.0, exploration, REDUCTION, VIRTUAL_LOSS)
-        self._factor: Final = np.float32(margin_scale(game) / VP_SCALE if by_margin else 1.0)
+            VALUE_UNIT if by_margin else 0.0, exploration, REDUCTION, VIRTUAL_LOSS)
+        self._factor: Final = np.float32(margin_scale(game) / VALUE_UNIT if by_margin else 1.0)
         self._nodes: Final = 1 + min(game.num_actions, MAX_MOVES) * (limits.simulations + 1)
         self._stopped = False
 
@@ -118,7 +105,7 @@ class PUCTAgent(BaseAgent):
         """A legal action for each position, shape (n,)."""
         seeds = rng.integers(np.iinfo(np.int64).max, size=len(states))
         actions = np.empty(len(states), dtype=np.int64)
-        together = max(1, MOST_BYTES // (self._nodes * NODE_DTYPE.itemsize))
+        together = max(1, MAX_BYTES // (self._nodes * NODE_DTYPE.itemsize))
         if self._limits.milliseconds:
             together = 1
         for first in range(0, len(states), together):

@@ -1,72 +1,57 @@
-"""What a self-play training run is made of."""
+"""What a training run is made of."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
-from agents.networks.network import ATTENTION_HEADS, Layer, NetworkShape
+from agents.networks.checkpoint import Checkpoint, CheckpointError
+from agents.networks.network import NetworkConfig
 from agents.training.opponent_pool import Sampling
 from castle_env.errors import OptionError
 
 # The greatest seed of NumPy's global generator, from which SB3 draws minibatches.
 MAX_SEED: Final = 2**32 - 1
 
+Algorithm: TypeAlias = Literal["ppo", "az"]
+Opponents: TypeAlias = Literal["self"] | Sampling
+
 
 @dataclass(frozen=True)
-class TrainConfig:
-    """What a training run is made of; steps are decisions of the learner over all games."""
+class RunConfig:
+    """What every training run has, whatever its algorithm."""
 
-    steps: int = 2_000_000
+    steps: int
     """Learner steps in all."""
     seed: int = 0
     """Seed of network, games and minibatches."""
-    reward: Literal["outcome", "margin"] = "margin"
-    """+1, 0, -1 at the end of a game, or the VP margin / (2 x factions per player)."""
+    reward: str = "margin"
+    """What the learner wants: "margin", the VP margin at the end / (2 x factions per player),
+    "outcome", +1, 0 or -1, or MODULE:FUNCTION of your own (see docs/training.md)."""
     num_envs: int = 512
     """Games played at once."""
     opening_plies: int = 12
     """Games start after 0 to this many random plies, fewer where the rules make games short."""
-    n_steps: int = 16
-    """Learner steps in each game between two updates."""
-    batch_size: int = 1024
+    batch_size: int = 128
     """Decisions in one minibatch."""
-    n_epochs: int = 2
-    """Passes over the decisions of a rollout in one update."""
     learning_rate: float = 1e-3
     """Step size of Adam at the start."""
     last_learning_rate: float = 2e-5
     """Step size of Adam at the end; it falls evenly over the steps of the run."""
-    gamma: float = 1.0
-    """Discount; games are short and only their end counts."""
-    gae_lambda: float = 0.95
-    """Trade-off of bias and variance in the advantages."""
-    ent_coef: float = 0.05
-    """Weight of the entropy over legal actions."""
-    clip_range: float = 0.2
-    """Greatest change of a probability ratio that is rewarded."""
-    lookahead: Literal[0, 1, 2, 3] = 2
-    """Plies over which the network is told what each action gains; 0: it sees the board alone."""
-    layer: Layer = "lines"
-    """What the network's layers over the board do: map whole rows and columns, attend along them,
-    look at 3x3 squares, or map the whole board."""
-    channels: tuple[int, ...] = (16,)
-    """Channels of each of these layers."""
-    features: int = 128
-    """Width of the dense layer behind them, shared by policy and value."""
-    baselines: tuple[str, ...] = ("random", "greedy")
-    """Agents that are in the opponent pool from start to end."""
-    turned: bool = True
-    """Show each game to the learner under a random symmetry of the board."""
-    opponents: Sampling = "prioritised"
-    """How opponents are drawn from the pool: those of about the learner's strength more often, all
-    alike, or only the newest past self."""
-    pool_size: int = 6
-    """Past selves in the pool."""
-    snapshot_every: int = 100_000
-    """Learner steps between two snapshots for the pool."""
+    network: str = "lanes"
+    """What the network is: lanes, lines, convolution or dense, or MODULE:FUNCTION of your own,
+    which takes the game and gives a PyTorch module."""
+    channels: int = 24
+    """Numbers of each square between the network's layers."""
+    blocks: int = 1
+    """Layers of the network."""
+    hidden: int = 64
+    """Numbers of each lane inside a layer and the heads, or width of the dense layer behind."""
+    random_symmetry: bool = True
+    """Show positions to the learner under random symmetries of the board, where its network does
+    not see all sides alike anyhow."""
     evaluate_every: int = 200_000
-    """Learner steps between two evaluations against the panel."""
+    """Learner steps between two evaluations against the panel; the first is before training."""
     evaluation_games: int = 200
     """Games against each opponent of the panel in one evaluation."""
     regret_positions: int = 4
@@ -81,47 +66,52 @@ class TrainConfig:
     device: str = "auto"
     """PyTorch device; "auto" takes a GPU where there is one."""
 
+    algorithm: ClassVar[Algorithm]
+
     def __post_init__(self) -> None:
-        for name in ("steps", "num_envs", "n_steps", "batch_size", "n_epochs", "features",
-                     "threads", "pool_size", "snapshot_every", "evaluate_every",
-                     "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 1 on")
-        if not self.channels or min(self.channels) < 1:
-            raise OptionError(f"channels is {self.channels}; allowed: one or more widths from 1 on")
-        odd = [width for width in self.channels if width % ATTENTION_HEADS]
-        if self.layer == "attention" and odd:
-            raise OptionError(f"channels is {self.channels}; allowed for layers of attention: "
-                              f"multiples of {ATTENTION_HEADS}")
-        if self.opening_plies < 0:
-            raise OptionError(f"opening_plies is {self.opening_plies}; allowed: an integer from 0 "
-                              "on")
+        self._check_counts("steps", "num_envs", "batch_size", "channels", "blocks", "hidden",
+                           "threads", "evaluate_every", "evaluation_games", "report_games",
+                           "checkpoint_every")
+        for name in ("opening_plies", "regret_positions"):
+            if getattr(self, name) < 0:
+                raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 0 on")
         if not 0 <= self.seed <= MAX_SEED:
             raise OptionError(f"seed is {self.seed}; allowed: an integer from 0 to {MAX_SEED}")
-        for name in ("learning_rate", "last_learning_rate", "clip_range"):
-            if not 0 < getattr(self, name) <= 1:
-                raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number above 0, "
-                                  "up to 1")
-        for name in ("gamma", "gae_lambda", "ent_coef"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number from 0 to 1")
-        # The advantages of a minibatch are divided by their spread, which a single one has not.
-        rollout = self.num_envs * self.n_steps
-        if self.batch_size == 1 or rollout % self.batch_size == 1:
-            raise OptionError(f"batch_size is {self.batch_size}; allowed: an integer from 2 on "
-                              f"that does not leave 1 of num_envs x n_steps = {rollout} over")
+        self._check_numbers(("learning_rate", "last_learning_rate"), above_zero=True)
+
+    def _check_counts(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 1 on")
+
+    def _check_numbers(self, names: tuple[str, ...], above_zero: bool = False) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not (0 <= value <= 1 and (value or not above_zero)):
+                allowed = "above 0, up to 1" if above_zero else "from 0 to 1"
+                raise OptionError(f"{name} is {value}; allowed: a number {allowed}")
 
     @property
-    def network(self) -> NetworkShape:
+    def network_config(self) -> NetworkConfig:
         """What the network is made of."""
-        return NetworkShape(self.layer, self.channels, self.features)
+        return NetworkConfig(self.network, self.channels, self.blocks, self.hidden)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Names of agents that training needs."""
+        return ()
+
+    def rate_after(self, steps: int) -> float:
+        """The learning rate after so many learner steps; the last one from the run's end on."""
+        left = max(0.0, 1.0 - steps / self.steps)
+        return self.last_learning_rate + (self.learning_rate - self.last_learning_rate) * left
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a card."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "TrainConfig":
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         """The config that `to_dict` gave, also after JSON; `OptionError` for unknown names."""
         known = [field.name for field in fields(cls)]
         for name in values:
@@ -132,16 +122,78 @@ class TrainConfig:
         return cls(**typed)
 
 
-STRONG_BASELINES: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
+@dataclass(frozen=True)
+class PPOConfig(RunConfig):
+    """Self-play with MaskablePPO; steps are decisions of the learner over all games."""
+
+    steps: int = 2_000_000
+    """Learner steps in all."""
+    n_steps: int = 16
+    """Learner steps in each game between two updates."""
+    n_epochs: int = 1
+    """Passes over the decisions of a rollout in one update."""
+    gamma: float = 1.0
+    """Discount; games are short and only their end counts."""
+    gae_lambda: float = 0.95
+    """Trade-off of bias and variance in the advantages."""
+    ent_coef: float = 0.05
+    """Weight of the entropy over legal actions."""
+    vf_coef: float = 8.0
+    """Weight of the squared error of values, which is small since rewards by margin are."""
+    clip_range: float = 0.2
+    """Greatest change of a probability ratio that is rewarded."""
+    baselines: tuple[str, ...] = ()
+    """Agents that are in the opponent pool from start to end."""
+    opponents: Opponents = "self"
+    """Who the learner plays: itself, learning from both seats; or opponents from a pool of itself,
+    past selves and baselines, drawn prioritised (those of about its strength more often), uniform,
+    or latest (the newest past self alone)."""
+    pool_size: int = 6
+    """Past selves in the pool."""
+    snapshot_every: int = 100_000
+    """Learner steps between two snapshots for the pool."""
+    algorithm: ClassVar[Algorithm] = "ppo"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts("n_steps", "n_epochs", "pool_size", "snapshot_every")
+        self._check_numbers(("clip_range",), above_zero=True)
+        self._check_numbers(("gamma", "gae_lambda", "ent_coef"))
+        if not self.vf_coef >= 0:
+            raise OptionError(f"vf_coef is {self.vf_coef}; allowed: a number from 0 on")
+        # The advantages of a minibatch are divided by their spread, which a single one has not.
+        rollout = self.num_envs * self.n_steps
+        if self.batch_size == 1 or rollout % self.batch_size == 1:
+            raise OptionError(f"batch_size is {self.batch_size}; allowed: an integer from 2 on "
+                              f"that does not leave 1 of num_envs x n_steps = {rollout} over")
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Names of agents that training needs."""
+        return self.baselines
+
+
+CONFIGS: Final[Mapping[str, type[RunConfig]]] = MappingProxyType({"ppo": PPOConfig})
 
 Preset: TypeAlias = Literal["quick", "standard", "strong"]
 
 # Ready-made configs; minutes are those of one mode on two free cores.
-PRESETS: Final[Mapping[Preset, TrainConfig]] = MappingProxyType({
-    "quick": TrainConfig(steps=500_000, evaluate_every=62_500, report_games=400),
-    "standard": TrainConfig(),
-    "strong": TrainConfig(
-        steps=5_000_000, lookahead=3, channels=(24,), features=192, n_epochs=4,
-        baselines=STRONG_BASELINES, pool_size=8, snapshot_every=200_000, evaluate_every=500_000,
-        checkpoint_every=500_000, report_games=3000),
+PRESETS: Final[Mapping[Preset, PPOConfig]] = MappingProxyType({
+    "quick": PPOConfig(steps=500_000, evaluate_every=125_000, report_games=400),
+    "standard": PPOConfig(),
+    "strong": PPOConfig(steps=6_000_000, snapshot_every=200_000, evaluate_every=500_000,
+                        report_games=3000),
 })
+
+
+def read_config(checkpoint: Checkpoint) -> RunConfig:
+    """The config of the run that wrote a checkpoint; `CheckpointError` for one of no such run."""
+    algorithm = str(checkpoint.card.get("algorithm"))
+    if algorithm not in CONFIGS:
+        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} was trained by {algorithm!r}; "
+                              f"allowed: {', '.join(CONFIGS)}")
+    try:
+        return CONFIGS[algorithm].from_dict(checkpoint.card["config"])
+    except (OptionError, TypeError) as error:
+        raise CheckpointError(f"the card of checkpoint {str(checkpoint.path)!r} holds a config "
+                              f"that cannot be used: {error}") from error

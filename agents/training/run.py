@@ -1,16 +1,16 @@
-"""Self-play training as a resumable run: snapshots, evaluations and checkpoints on schedule.
+"""Training as a resumable run: evaluations, logs and checkpoints on schedule.
 
-All of these happen between two rollouts, at the first one after their number of learner steps is
-reached. There the state of a run is small and whole.
+All of these happen between two iterations of the learner, at the first pause after their number of
+learner steps is reached. There the state of a run is small and whole.
 """
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import current_thread, main_thread
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any, Final, TypeAlias
 
 from stable_baselines3.common.callbacks import BaseCallback
@@ -18,9 +18,11 @@ from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from torch.utils.tensorboard import SummaryWriter
 
 from agents.networks.checkpoint import Checkpoint, save_checkpoint
+from agents.networks.network import NetworkFactory, count_weights
 from agents.runs import environment_info
-from agents.training.config import TrainConfig
-from agents.training.trainer import Trainer
+from agents.training.config import RunConfig
+from agents.training.learner import Learner
+from agents.training.learners import make_learner
 from castle_env.agent import Agent
 from castle_env.game import Game
 
@@ -39,142 +41,151 @@ class Progress:
     steps_per_second: float
     evaluation: Evaluation | None
 
+    @property
+    def seconds_left(self) -> float:
+        """Until the end at this speed; infinite before it is known."""
+        left = self.total - self.steps
+        return left / self.steps_per_second if self.steps_per_second else float("inf")
 
-class Schedule(BaseCallback):
-    """Does what is due between two rollouts, and stops the run there when asked to.
 
-    `evaluations` is the history of the run, each with its "steps". `steps` are those at the newest
-    pause between two rollouts. `hours` are those that the run has already taken,
-    `command` is the one that began it.
+class Schedule:
+    """Does what is due at each pause of a learner, and stops the run there when asked to.
+
+    `evaluations` is the history of the run, each with its "steps", and with the "cpu_minutes" that
+    training, not measuring, has taken. `steps` are those at the newest pause.
     """
 
     def __init__(
-        self,
-        trainer: Trainer,
-        folder: Path,
-        evaluate: Evaluate,
-        show: Callable[[Progress], None],
-        evaluations: list[Evaluation],
-        hours: float,
-        command: str,
+        self, learner: Learner, logger: Logger, folder: Path, evaluate: Evaluate,
+        show: Callable[[Progress], None], until: int, card: dict[str, Any],
     ) -> None:
-        super().__init__()
         self.stop_asked = False
-        self.steps = trainer.steps
-        self.evaluations = evaluations
-        self._trainer: Final = trainer
+        self.steps = learner.steps
+        self.evaluations: Final[list[Evaluation]] = list(card["results"]["evaluations"])
+        self._learner: Final = learner
+        self._logger: Final = logger
         self._folder: Final = folder
         self._evaluate: Final = evaluate
         self._show: Final = show
-        self._hours: Final = hours
-        self._command: Final = command
-        self._stopping = False
-        self._last = trainer.steps if evaluations else -1
-        self._first = trainer.steps
-        self._started = monotonic()
+        self._until: Final = until
+        self._card: Final = card
+        self._last = learner.steps if self.evaluations else -1
+        self._first: Final = learner.steps
+        self._started: Final = monotonic()
+        self._cpu_started: Final = process_time()
+        self._measuring = 0.0
 
-    def _on_rollout_start(self) -> None:
-        self._stopping = self.stop_asked
-        self._between_rollouts()
-
-    def _on_step(self) -> bool:
-        return not self._stopping
-
-    def _on_training_end(self) -> None:
-        if not self._stopping:
-            self._between_rollouts(end=True)
-
-    def _between_rollouts(self, end: bool = False) -> None:
-        self.steps = self._trainer.steps
+    def pause(self) -> bool:
+        """Do what is due; whether training goes on."""
+        self.steps = self._learner.steps
+        stopping = self.stop_asked
         if self.steps > self._last:
-            self._do_what_is_due(end)
+            self._do_what_is_due(stopping)
         self._last = self.steps
         self._show(self._progress())
+        return not stopping
 
-    def _do_what_is_due(self, end: bool) -> None:
-        config = self._trainer.config
-        if self._due(config.snapshot_every) and self.steps:
-            self._trainer.add_snapshot()
+    def _do_what_is_due(self, stopping: bool) -> None:
+        config, end = self._learner.config, self.steps >= self._until
         if self._due(config.evaluate_every) or end:
             self._run_evaluation()
-        self._log()
-        if self._due(config.checkpoint_every) or end or self._stopping:
+        self._learner.log(self._logger)
+        self._logger.dump(self.steps)
+        if self._due(config.checkpoint_every) or end or stopping:
             self._save()
 
     def _due(self, every: int) -> bool:
         return self.steps // every > self._last // every
 
     def _run_evaluation(self) -> None:
-        evaluation = self._evaluate(self._trainer.current_agent())
-        self.evaluations.append({"steps": self._trainer.steps, **evaluation})
+        minutes, began = self._cpu_minutes(), process_time()
+        evaluation = self._evaluate(self._learner.current_agent())
+        self._measuring += process_time() - began
+        self.evaluations.append({"steps": self.steps, "cpu_minutes": minutes, **evaluation})
         for row in evaluation["rows"]:
             for key in ("win_rate", "margin"):
-                self.logger.record(f"evaluation/{row['opponent']}/{key}", row[key])
+                self._logger.record(f"evaluation/{row['opponent']}/{key}", row[key])
         if evaluation["regret"] is not None:
-            self.logger.record("evaluation/regret", evaluation["regret"]["estimate"])
+            self._logger.record("evaluation/regret", evaluation["regret"]["estimate"])
 
-    def _log(self) -> None:
-        for member in self._trainer.pool.active():
-            self.logger.record_mean(f"pool/{member.kind}/average_result", member.average)
-        for name, value in self._trainer.env.game_log.take().items():
-            self.logger.record(name, value)
-        values = self.logger.name_to_value
-        if "train/entropy_loss" in values:
-            self.logger.record("train/entropy", -values["train/entropy_loss"])
-        self.logger.dump(self.steps)
+    def _cpu_minutes(self) -> float:
+        minutes = (process_time() - self._cpu_started - self._measuring) / 60
+        return float(round(self._card["cpu_minutes"] + minutes, 4))
 
     def _save(self) -> None:
-        trainer = self._trainer
-        path = self._folder / "checkpoints" / f"step-{trainer.steps:010d}.pt"
-        save_checkpoint(path, trainer.get_state(), trainer.game, {
-            "steps": trainer.steps,
-            "hours": round(self._hours + (monotonic() - self._started) / 3600, 4),
-            "config": trainer.config.to_dict(),
-            "command": self._command,
-            "seed": trainer.config.seed,
+        learner = self._learner
+        path = self._folder / "checkpoints" / f"step-{learner.steps:010d}.pt"
+        save_checkpoint(path, learner.get_state(), learner.game, {
+            **self._card,
+            "steps": learner.steps,
+            "hours": round(self._card["hours"] + (monotonic() - self._started) / 3600, 4),
+            "cpu_minutes": self._cpu_minutes(),
+            "device": learner.device,
             "environment": environment_info(),
-            "results": {"evaluations": self.evaluations, "pool": trainer.pool.table()},
+            "results": {"evaluations": self.evaluations, **learner.results()},
         })
 
     def _progress(self) -> Progress:
         seconds = max(monotonic() - self._started, 1e-9)
         newest = self.evaluations[-1] if self.evaluations else None
-        speed = (self._trainer.steps - self._first) / seconds
-        return Progress(self._trainer.steps, self._trainer.config.steps, speed, newest)
+        return Progress(self.steps, self._until, (self.steps - self._first) / seconds, newest)
 
 
 def train(
     game: Game,
-    config: TrainConfig,
+    config: RunConfig,
     folder: Path,
     evaluate: Evaluate,
-    show: Callable[[Progress], None],
+    show: Callable[[Progress], None] = lambda progress: None,
     checkpoint: Checkpoint | None = None,
     command: str = "",
+    until: int | None = None,
+    callbacks: Sequence[BaseCallback] = (),
+    network: NetworkFactory | None = None,
+    init_from: Checkpoint | None = None,
 ) -> tuple[int, list[Evaluation]]:
-    """Train in a run's folder up to `config.steps`.
+    """Train in a run's folder up to `until`, or else `config.steps`, learner steps.
 
     Returns the steps reached, fewer when the run was stopped, and the history of evaluations, each
-    with its "steps". `checkpoint` is one of the same folder to go on from. `command` goes into
-    the cards of a new run. Ctrl-C ends the run after the update that comes next, with a checkpoint;
-    a second one at once, without. Writes `checkpoints/`, from step 0 on, and `tensorboard/`.
+    with its "steps" and "cpu_minutes"; the first is of the untrained network. `checkpoint` is one
+    of the same folder to go on from. `command` goes into the cards of a new run. `callbacks` are of
+    Stable-Baselines3, for PPO. `network` makes another network than the config says, and
+    `init_from` gives a new run its first weights. Ctrl-C ends the run after the iteration that
+    comes next, with a checkpoint; a second one at once, without. Writes `checkpoints/`, from step 0
+    on, and `tensorboard/`.
     """
-    trainer = Trainer(game, config)
-    evaluations: list[Evaluation] = []
-    hours = 0.0
+    learner = make_learner(game, config, network, callbacks)
+    if init_from is not None and checkpoint is None:
+        learner.load_weights(init_from.tensors["policy"])
     (folder / "checkpoints").mkdir(exist_ok=True)
     for leftover in (folder / "checkpoints").glob(".step-*"):
         leftover.unlink()  # half written when the run was killed
+    card = _first_card(learner, command) if checkpoint is None else checkpoint.card
     with _logging_to(folder / "tensorboard", checkpoint) as logger:
-        trainer.model.set_logger(logger)
         if checkpoint is not None:
-            trainer.set_state(checkpoint.tensors)
-            evaluations = list(checkpoint.card["results"]["evaluations"])
-            hours, command = checkpoint.card["hours"], checkpoint.card["command"]
-        schedule = Schedule(trainer, folder, evaluate, show, evaluations, hours, command)
+            learner.set_state(checkpoint.tensors)
+        until = config.steps if until is None else until
+        schedule = Schedule(learner, logger, folder, evaluate, show, until, card)
         with _stopping_on_interrupt(schedule):
-            trainer.model.learn(config.steps - trainer.steps, schedule, reset_num_timesteps=False)
+            learner.learn(until, logger, schedule.pause)
     return schedule.steps, schedule.evaluations
+
+
+def _first_card(learner: Learner, command: str) -> dict[str, Any]:
+    """What the card of a run's first checkpoint says besides the state of things."""
+    config = learner.config
+    return {
+        "algorithm": config.algorithm,
+        "config": config.to_dict(),
+        "network": config.network_config._asdict(),
+        "weights": count_weights(learner.current_agent().policy.network),
+        "reward": config.reward,
+        "seed": config.seed,
+        "command": command,
+        "hours": 0.0,
+        "cpu_minutes": 0.0,
+        "results": {"evaluations": []},
+    }
 
 
 class _PurgingTensorBoard(TensorBoardOutputFormat):

@@ -9,50 +9,42 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
-from agents.networks.encoding import Encoding
+from agents.networks.symmetry import symmetry_maps
 from castle_env.errors import OptionError
-from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv
 
-Rows: TypeAlias = npt.NDArray[np.float32]
+Planes: TypeAlias = npt.NDArray[np.float32]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 class SB3VecEnv(VecEnv):
     """Hands a `CastleVectorEnv` in SAME_STEP mode to Stable-Baselines3.
 
-    All games are stepped in single calls. Observations are the env's planes, (n, 18, 6, 6), or with
-    an `encoding` its rows, (n, size); with `turned` too, each game is shown under a symmetry of the
-    board that is drawn when it starts. `infos` of finished games hold `terminal_observation`
-    and `episode` (r: reward, l: decisions of the learner, t: seconds since the start), as
-    `Monitor` would write them.
+    All games are stepped in single calls. Observations are the env's, (n, PLANES, 6, 6); with
+    `random_symmetry` each game is shown under a symmetry of its rules, drawn when it starts.
+    `infos` of finished games hold `terminal_observation` and `episode` (r: reward, l: decisions of
+    the learner, t: seconds since the start), as `Monitor` would write them.
     """
 
-    def __init__(
-        self, env: CastleVectorEnv, encoding: Encoding | None = None, turned: bool = False
-    ) -> None:
+    def __init__(self, env: CastleVectorEnv, random_symmetry: bool = False) -> None:
         if env.autoreset_mode != AutoresetMode.SAME_STEP:
             raise OptionError(f"autoreset_mode is {env.autoreset_mode}; allowed here: "
                               f"{AutoresetMode.SAME_STEP}")
-        if turned and encoding is None:
-            raise OptionError("turned is True without an encoding; allowed: False, or an encoding")
         self.env = env
-        self._maps: Final = encoding.symmetry_maps() if turned and encoding else None
+        self._maps: Final = symmetry_maps(env.game) if random_symmetry else None
         self.symmetries = np.zeros(env.num_envs, dtype=np.int64)
-        self._encoding: Final = encoding
-        space = env.single_observation_space if encoding is None else encoding.space
-        super().__init__(env.num_envs, space, env.single_action_space)
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.lengths = np.zeros(env.num_envs, dtype=np.int64)
         self._actions = np.zeros(env.num_envs, dtype=np.int64)
         self._started = time.monotonic()
 
-    def reset(self) -> Rows:
+    def reset(self) -> Planes:
         """Start new games everywhere; the first observations."""
         self.lengths[:] = 0
         observations, _ = self.env.reset(seed=self._seeds[0])
         self._reset_seeds()
         self._turn(np.arange(self.num_envs))
-        return self.extend(observations)
+        return self.shown(observations)
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Legal action masks as the learner sees the games, shape (n, num_actions), int8."""
@@ -66,18 +58,17 @@ class SB3VecEnv(VecEnv):
             self.symmetries[started] = self.env.np_random.integers(len(self._maps[0]),
                                                                    size=len(started))
 
-    def extend(self, planes: Rows) -> Rows:
-        """Observations of the games as they stand, from their planes."""
-        return self._rows(np.arange(self.num_envs), self.env.states, planes, self.env.seats)
+    def shown(self, planes: Planes) -> Planes:
+        """What the learner sees of the games, (n, PLANES, 6, 6), from their planes as they stand.
+        """
+        return self._shown(np.arange(self.num_envs), planes)
 
-    def _rows(self, games: Ints, states: PositionArray, planes: Rows, seats: Ints) -> Rows:
-        """What the learner sees of some games, in states that need not be the present ones."""
-        if self._encoding is None:
-            return planes
-        rows = self._encoding.extend(states, planes, seats)
+    def _shown(self, games: Ints, planes: Planes) -> Planes:
         if self._maps is None:
-            return rows
-        return np.take_along_axis(rows, self._maps[0][self.symmetries[games]], axis=1)
+            return planes
+        flat = planes.reshape(len(planes), -1)
+        turned = np.take_along_axis(flat, self._maps[0][self.symmetries[games]], axis=1)
+        return turned.reshape(planes.shape)
 
     def step_async(self, actions: Ints) -> None:
         """Keep the actions, shape (n,), for `step_wait`."""
@@ -86,15 +77,14 @@ class SB3VecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play the actions; finished games have started anew."""
-        seats = self.env.seats.copy()
         planes, rewards, dones, _, info = self.env.step(self._actions)
         self.lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if dones.any():
-            self._add_ends(infos, info, rewards, np.flatnonzero(dones), seats)
+            self._add_ends(infos, info, rewards, np.flatnonzero(dones))
             self.lengths[dones] = 0
             self._turn(np.flatnonzero(dones))
-        return self.extend(planes), rewards.astype(np.float32), dones, infos
+        return self.shown(planes), rewards.astype(np.float32), dones, infos
 
     def _add_ends(
         self,
@@ -102,15 +92,12 @@ class SB3VecEnv(VecEnv):
         info: dict[str, Any],
         rewards: npt.NDArray[np.float64],
         ended: Ints,
-        seats: Ints,
     ) -> None:
         seconds = round(time.monotonic() - self._started, 6)
-        planes = np.stack(info["final_obs"][ended])
-        states = info["final_info"]["final_state"][ended]
-        rows = self._rows(ended, states, planes, seats[ended])
-        for index, row in zip(ended, rows, strict=True):
+        finals = self._shown(ended, np.stack(info["final_obs"][ended]))
+        for index, final in zip(ended, finals, strict=True):
             infos[index] = {
-                "terminal_observation": row,
+                "terminal_observation": final,
                 "TimeLimit.truncated": False,
                 "episode": {"r": float(rewards[index]), "l": int(self.lengths[index]),
                             "t": seconds},

@@ -1,6 +1,6 @@
 """The learner's environment in self-play: a batch of games against a pool of opponents."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -9,38 +9,46 @@ from gymnasium.vector import AutoresetMode
 from agents.openings import check_opening_plies
 from agents.training.game_log import GameLog
 from agents.training.opponent_pool import OpponentPool
-from castle_env.options import Reward, RulesetSource
+from agents.training.rewards import RewardFunction
+from castle_env.options import RulesetSource
 from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv, Indices
 
+# Under this name games in which the learner plays both seats are logged, as seen by the first.
+BOTH_SEATS: Final = "self"
+
 
 class SelfPlayVectorEnv(CastleVectorEnv):
-    """`CastleVectorEnv` in which each game has an opponent of its own from a pool.
+    """`CastleVectorEnv` in which the learner plays both seats, or each game has its own opponent.
 
-    A new game draws its opponent and the learner's seat (each half of the time); finished games
-    are reported to the pool and to `game_log`. At each step every opponent is called once, for all
-    its games. Games start after 0 to `opening_plies` random plies, so that the learner sees more
-    than the positions which its own openings lead to.
+    Without a pool the learner makes every move, and the reward at the end is that of the last
+    mover. With one, a new game draws its opponent and the learner's seat (each half of the time),
+    and at each step every opponent is called once, for all its games. Finished games are reported
+    to the pool and to `game_log`. Games start after 0 to `opening_plies` random plies, so that the
+    learner sees more than the positions which its own openings lead to.
     """
 
     def __init__(
         self,
         num_envs: int,
         ruleset: RulesetSource,
-        pool: OpponentPool,
-        reward: Reward,
+        pool: OpponentPool | None,
+        reward: RewardFunction,
         opening_plies: int = 0,
     ) -> None:
-        super().__init__(num_envs, ruleset, opponent=pool.active()[0].agent, seat="random",
-                         reward=reward, autoreset_mode=AutoresetMode.SAME_STEP)
+        super().__init__(num_envs, ruleset, opponent=pool.active()[0].agent if pool else None,
+                         seat="random",
+                         autoreset_mode=AutoresetMode.SAME_STEP)
         check_opening_plies(self.game, opening_plies)
         self.pool = pool
+        self._reward_of = reward
         self.opening_plies = opening_plies
         self.game_log = GameLog(self.game.rules)
         self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
 
     def _start(self, indices: Indices) -> None:
-        self.opponents[indices] = self.pool.sample(len(indices), self.np_random)
+        if self.pool is not None:
+            self.opponents[indices] = self.pool.sample(len(indices), self.np_random)
         super()._start(indices)
 
     def _first_states(self, count: int) -> PositionArray:
@@ -53,6 +61,7 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         return states
 
     def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
+        assert self.pool is not None
         actions = np.empty(len(indices), dtype=np.int64)
         numbers = self.opponents[indices]
         for number in np.unique(numbers):
@@ -61,9 +70,20 @@ class SelfPlayVectorEnv(CastleVectorEnv):
             actions[games] = agent.select_actions(self.states[indices[games]], self.np_random)
         return actions
 
+    def _rewards(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        rewards = np.zeros(self.num_envs)
+        if ended.any():
+            states = self.states[ended]
+            margins = self.game.margins(states) * (1 - 2 * self._rewarded(ended))
+            rewards[ended] = self._reward_of(self.game, states, margins)
+        return rewards
+
     def _final_info(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
         states, seats, opponents = self.states[ended], self.seats[ended], self.opponents[ended]
         margins = self.game.margins(states) * (1 - 2 * seats)
+        if self.pool is None:
+            self.game_log.add(BOTH_SEATS, states, seats, margins)
+            return super()._final_info(ended)
         points = (np.sign(margins) + 1) / 2
         for number in np.unique(opponents):
             games, member = opponents == number, self.pool.members[int(number)]

@@ -231,19 +231,19 @@ def training(preset: str) -> Iterator[Run]:
     from stable_baselines3.common.logger import Logger
 
     from agents.training.config import PRESETS
-    from agents.training.trainer import Trainer
+    from agents.training.ppo import PPOLearner
 
-    trainer = Trainer(Game(load_ruleset(preset)), PRESETS["standard"])
-    trainer.model.set_logger(Logger(None, []))
-    for _ in range(trainer.config.pool_size):
-        trainer.add_snapshot()
+    learner = PPOLearner(Game(load_ruleset(preset)), PRESETS["standard"])
+    learner.model.set_logger(Logger(None, []))
+    for _ in range(learner.config.pool_size):
+        learner.add_snapshot()
     with _training_threads():
-        yield rate(partial(_learn, trainer.model))
+        yield rate(partial(_learn, learner.model))
 
 
 @contextmanager
 def plain_training(n_steps: int) -> Iterator[Run]:
-    """The same for MaskablePPO as it comes, with a small dense network, against random in storm.
+    """The same network and settings in plain MaskablePPO on a few games against random in storm.
 
     `n_steps` are the decisions in each of the games between two updates.
     """
@@ -251,9 +251,17 @@ def plain_training(n_steps: int) -> Iterator[Run]:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.logger import Logger
 
-    envs = make_vec_env("castle_env/Storm-v1", PLAIN_ENVS, seed=0,
-                        wrapper_class=gymnasium.wrappers.FlattenObservation)
-    model = MaskablePPO("MlpPolicy", envs, n_steps=n_steps, seed=0)
+    from agents.networks.network import build_network
+    from agents.networks.sb3_policy import NetworkPolicy
+    from agents.training.config import PRESETS
+
+    config, game = PRESETS["standard"], Game(load_ruleset("storm"))
+    envs = make_vec_env("castle_env/Storm-v1", PLAIN_ENVS, seed=0)
+    model = MaskablePPO(
+        NetworkPolicy, envs, n_steps=n_steps, seed=0, batch_size=config.batch_size,
+        n_epochs=config.n_epochs, learning_rate=config.learning_rate, gamma=config.gamma,
+        gae_lambda=config.gae_lambda, ent_coef=config.ent_coef, vf_coef=config.vf_coef,
+        policy_kwargs={"make_network": partial(build_network, game, config.network_config)})
     model.set_logger(Logger(None, []))
     with closing(envs), _training_threads():
         yield rate(partial(_learn, model))

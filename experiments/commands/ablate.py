@@ -26,7 +26,7 @@ import tyro
 from scipy import stats
 
 from agents.runs import write_text_atomic
-from agents.training.config import TrainConfig
+from agents.training.config import PPOConfig
 from castle_env import OptionError, Ruleset, load_ruleset
 from experiments.measure.intervals import CONFIDENCE, Interval
 from experiments.options import BackendOptions, RunOptions, command_line
@@ -111,7 +111,7 @@ def parse_ablation(text: str, name: str) -> Ablation:
 def _cell(
     rules: Ruleset, keys: Mapping[str, Any], changes: Mapping[str, Any], seed: int
 ) -> Cell:
-    config = TrainConfig.from_dict({**keys["base"], **changes, "seed": seed}).to_dict()
+    config = PPOConfig.from_dict({**keys["base"], **changes, "seed": seed}).to_dict()
     del config["seed"]
     # Nothing but the measurement at the end is wanted.
     config |= {"evaluate_every": config["steps"], "checkpoint_every": config["steps"]}

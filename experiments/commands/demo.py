@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from agents.runs import create_run_folder
-from agents.training.config import PRESETS, TrainConfig
+from agents.training.config import PRESETS, PPOConfig
 from castle_env import Game, load_ruleset
 from experiments.measure.panel import check_training, learn, measure
 from experiments.options import MODES, Mode, RunOptions, command_line
@@ -38,7 +38,7 @@ def run(options: Demo) -> None:
         _train_and_measure(options, config, folder)
 
 
-def _train_and_measure(options: Demo, config: TrainConfig, folder: Path) -> None:
+def _train_and_measure(options: Demo, config: PPOConfig, folder: Path) -> None:
     parts = [
         "# Self-play agents for both modes\n",
         f"Trained and measured by `{command_line()}` with seed {options.seed}; each mode's numbers "
@@ -51,7 +51,7 @@ def _train_and_measure(options: Demo, config: TrainConfig, folder: Path) -> None
     print(f"report: {path}")
 
 
-def run_mode(mode: Mode, config: TrainConfig, folder: Path) -> list[str]:
+def run_mode(mode: Mode, config: PPOConfig, folder: Path) -> list[str]:
     """Train and measure an agent in a folder of its own; the parts of the report about it."""
     game = Game(load_ruleset(mode))
     own_folder = create_run_folder(folder, mode)

@@ -4,13 +4,17 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import tyro
 
 from agents.networks.checkpoint import load_checkpoint, save_checkpoint
 from agents.runs import RunError, check_writable
 from castle_env import Game, OptionError, Ruleset
+
+# What the card of a run's checkpoint and that of an exported network have in common.
+KEPT: Final = ("algorithm", "network", "weights", "reward", "steps", "hours", "cpu_minutes",
+               "device", "config", "seed", "environment")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def run(options: Export) -> None:
     save_checkpoint(
         options.out, {"policy": checkpoint.tensors["policy"]},
         Game(Ruleset.from_dict(card["ruleset"])),
-        {key: card[key] for key in ("steps", "hours", "config", "seed", "environment")}
+        {key: card[key] for key in KEPT}
         | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results})
     for path in (options.out, options.out.with_suffix(".json")):
         print(f"{path}: {path.stat().st_size:,} bytes")

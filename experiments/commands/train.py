@@ -2,7 +2,7 @@
 
 from argparse import ArgumentError, ArgumentParser
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tyro
@@ -13,7 +13,8 @@ from agents.networks.checkpoint import (
     load_checkpoint,
     newest_checkpoint,
 )
-from agents.training.config import PRESETS, Preset, TrainConfig
+from agents.networks.policy import checkpoint_path
+from agents.training.config import PRESETS, PPOConfig, Preset, RunConfig, read_config
 from castle_env import Game, OptionError, Ruleset
 from experiments.measure.panel import check_training, learn, measure
 from experiments.options import GameOptions, command_line
@@ -28,12 +29,15 @@ class Train(GameOptions):
     """What the options of training are where they are not given: quick (about 1 minute for one
     mode on two cores), standard (about 4) or strong (about 25; the shipped agents come from it).
     """
-    config: tyro.conf.OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
+    config: tyro.conf.OmitArgPrefixes[PPOConfig] = field(default_factory=PPOConfig)
     """How to train."""
+    init_from: str | None = None
+    """A shipped agent's name, a checkpoint or a run's folder whose weights training begins with."""
     resume: Path | None = None
     """A run's folder to go on with, under its own options; only --until goes with it."""
     until: int | None = None
-    """With --resume: learner steps in all, when other than the run's own."""
+    """With --resume: learner steps in all, when other than the run's own; beyond those the learning
+    rate stays at its last value."""
 
     @classmethod
     def defaults(cls, arguments: Sequence[str]) -> "Train":
@@ -56,8 +60,11 @@ def run(options: Train) -> None:
         raise OptionError("until is for --resume; allowed without it: --steps")
     game = options.game()
     check_training(game, options.config)
+    init_from = None
+    if options.init_from is not None:
+        init_from = load_checkpoint(checkpoint_path(options.init_from), game)
     with options.new_folder(f"train-{game.rules.name}") as folder:
-        _learn_and_measure(game, options.config, folder, None)
+        _learn_and_measure(game, options.config, folder, init_from=init_from)
 
 
 def _resume(options: Train, folder: Path) -> None:
@@ -68,22 +75,25 @@ def _resume(options: Train, folder: Path) -> None:
     if "optimizer" not in checkpoint.tensors:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
                               "one of a training run, which can go on")
-    config, steps = TrainConfig.from_dict(checkpoint.card["config"]), checkpoint.tensors["steps"]
-    if options.until is not None:
-        config = replace(config, steps=options.until)
-        if options.until < steps:
-            raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
-                              f"steps that {str(folder)!r} has behind it")
+    config, steps = read_config(checkpoint), checkpoint.tensors["steps"]
+    if options.until is not None and options.until < steps:
+        raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
+                          f"steps that {str(folder)!r} has behind it")
     game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
     check_training(game, config)
     print(f"resuming {folder} at {steps:,} steps")
-    _learn_and_measure(game, config, folder, checkpoint)
+    _learn_and_measure(game, config, folder, checkpoint, options.until)
 
 
 def _learn_and_measure(
-    game: Game, config: TrainConfig, folder: Path, checkpoint: Checkpoint | None
+    game: Game,
+    config: RunConfig,
+    folder: Path,
+    checkpoint: Checkpoint | None = None,
+    until: int | None = None,
+    init_from: Checkpoint | None = None,
 ) -> None:
-    steps, evaluations = learn(game, config, folder, checkpoint)
+    steps, evaluations = learn(game, config, folder, checkpoint, until, init_from)
     agent = f"ppo:{folder}"
     summaries, records = measure(game, agent, config.report_games, config.seed)
     title = f"{agent} in {game.rules.name} after {steps:,} steps"

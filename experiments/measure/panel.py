@@ -1,6 +1,12 @@
 """Training measured against a fixed panel of opponents, with a line of progress."""
 
+import math
 import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +17,9 @@ from rich.progress import Progress as Bar
 
 from agents.networks.checkpoint import Checkpoint
 from agents.openings import longest_opening
-from agents.training.config import TrainConfig
+from agents.training.config import RunConfig
+from agents.training.learners import check_config
 from agents.training.run import Evaluation, Progress, train
-from agents.training.trainer import check_device
 from castle_env import Agent, Game, make_agent
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
@@ -35,17 +41,17 @@ _SHORT_NAMES: Final = {"random": "random", "greedy": "greedy", "alphabeta:2": "a
                        "alphabeta:4": "ab4"}
 # Random plies before each measured game, or fewer where a ruleset's games are too short.
 OPENING_PLIES: Final = 4
+# Between two lines of progress where there is no terminal.
+SECONDS_PER_LINE: Final = 30.0
 # Regret is measured from this ply on, where the exact values of all moves are quickly found.
 FIRST_JUDGED_PLY: Final = 6
 
 
-def check_training(game: Game, config: TrainConfig) -> None:
+def check_training(game: Game, config: RunConfig) -> None:
     """Raise `CastleError` for what would end a run halfway."""
     for count in (config.evaluation_games, config.report_games):
         check_match(game, count, _opening_plies(game), config.seed)
-    check_device(config.device)
-    for name in config.baselines:
-        make_agent(name, game)
+    check_config(game, config)
 
 
 def _opening_plies(game: Game) -> int:
@@ -54,32 +60,58 @@ def _opening_plies(game: Game) -> int:
 
 def learn(
     game: Game,
-    config: TrainConfig,
+    config: RunConfig,
     folder: Path,
     checkpoint: Checkpoint | None = None,
+    until: int | None = None,
+    init_from: Checkpoint | None = None,
 ) -> tuple[int, list[Evaluation]]:
-    """Train in a run's folder, with progress in the terminal; see `agents.training.run.train`.
+    """Train in a run's folder, with progress on standard error; see `agents.training.run.train`.
 
     Raises `KeyboardInterrupt` after a run that was stopped, having said how to go on with it.
     """
     torch.set_num_threads(config.threads)
     positions = config.regret_positions if game.rules.mode == STORM else 0
     panel = Panel(game, config.evaluation_games, positions, config.seed)
-    columns = (BarColumn(bar_width=10), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
-    console = Console(stderr=True, force_jupyter=False)
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("training", total=config.steps, shown="")
-
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.steps, shown=_progress_text(progress))
-
+    total = config.steps if until is None else until
+    with _showing_progress(total) as show:
         steps, evaluations = train(game, config, folder, panel.evaluate, show, checkpoint,
-                                   command_line())
-    if steps < config.steps:
-        print(f"stopped at {steps:,} of {config.steps:,} steps; go on with: "
+                                   command_line(), until=total, init_from=init_from)
+    if steps < total:
+        print(f"stopped at {steps:,} of {total:,} steps; go on with: "
               f"castle train --resume {shlex.quote(str(folder))}")
         raise KeyboardInterrupt
     return steps, evaluations
+
+
+@contextmanager
+def _showing_progress(total: int) -> Iterator[Callable[[Progress], None]]:
+    """What shows progress: a bar in a terminal, elsewhere a line every `SECONDS_PER_LINE`."""
+    console = Console(stderr=True, force_jupyter=False)
+    if not console.is_terminal:
+        yield _ProgressLines().show
+        return
+    columns = (BarColumn(bar_width=10), TextColumn("{task.fields[shown]}"), TimeRemainingColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("training", total=total, shown="")
+        yield lambda progress: bar.update(task, completed=progress.steps,
+                                          shown=_progress_text(progress))
+
+
+class _ProgressLines:
+    """Lines on standard error, the first at once and the last at the end."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def show(self, progress: Progress) -> None:
+        """Write a line if it is time for one."""
+        if time.monotonic() < self._next and progress.steps < progress.total:
+            return
+        self._next = time.monotonic() + SECONDS_PER_LINE
+        left = progress.seconds_left
+        ending = f", {timedelta(seconds=round(left))} left" if math.isfinite(left) else ""
+        print(_progress_text(progress) + ending, file=sys.stderr, flush=True)
 
 
 def _progress_text(progress: Progress) -> str:

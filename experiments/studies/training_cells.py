@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from agents.training.config import TrainConfig
+from agents.training.config import PPOConfig
 from agents.training.run import Evaluation, Progress, train
 from castle_env import Agent, Game, Ruleset
 from castle_env.ruleset import STORM
@@ -27,7 +27,7 @@ def training_cell(game: Game, params: Mapping[str, Any], seed: int | None) -> di
     `params["positions"]` positions of each ply. steps_per_second counts training alone, in the
     company of whatever else the machine was doing.
     """
-    config = TrainConfig.from_dict({**params["config"], "seed": seed})
+    config = PPOConfig.from_dict({**params["config"], "seed": seed})
     torch.set_num_threads(config.threads)
     positions = params["positions"] if game.rules.mode == STORM else 0
     panel = _panel(json.dumps(game.rules.to_dict()), params["games"], positions)

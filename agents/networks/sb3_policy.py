@@ -1,0 +1,72 @@
+"""A network of ours as a policy of Stable-Baselines3."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import gymnasium as gym
+import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+
+class _Outputs(BaseFeaturesExtractor):
+    """What a network gives, side by side: logits, then the value, (batch, num_actions + 1)."""
+
+    def __init__(
+        self, observation_space: gym.Space[Any], num_actions: int, network: nn.Module
+    ) -> None:
+        super().__init__(observation_space, num_actions + 1)
+        self.network: Final = network
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Call the network."""
+        logits, values = self.network(observations)
+        return torch.cat((logits, values[:, None]), dim=1)
+
+
+class _Columns(nn.Module):
+    """Some columns of a matrix, as they are."""
+
+    def __init__(self, columns: slice) -> None:
+        super().__init__()
+        self._columns: Final = columns
+
+    def forward(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The columns, (batch, columns)."""
+        return outputs[:, self._columns]
+
+
+class NetworkPolicy(MaskableActorCriticPolicy):
+    """SB3's masked actor-critic policy whose logits and values are those of a network.
+
+    make_network: called once; gives a module as `agents.networks.network` describes it.
+    """
+
+    def __init__(
+        self,
+        observation_space: gym.Space[Any],
+        action_space: "gym.spaces.Discrete",
+        lr_schedule: Any,
+        make_network: Callable[[], nn.Module],
+        **kwargs: Any,
+    ) -> None:
+        self._num_actions: Final = int(action_space.n)
+        super().__init__(
+            observation_space, action_space, lr_schedule, **kwargs, net_arch=[], ortho_init=False,
+            features_extractor_class=_Outputs,
+            features_extractor_kwargs={"num_actions": self._num_actions,
+                                       "network": make_network()})
+
+    @property
+    def network(self) -> nn.Module:
+        """The network itself."""
+        network: nn.Module = self.features_extractor.network  # type: ignore[assignment]
+        return network
+
+    def _build(self, lr_schedule: Any) -> None:
+        super()._build(lr_schedule)
+        self.action_net = _Columns(slice(self._num_actions))
+        self.value_net = _Columns(slice(self._num_actions, None))  # type: ignore[assignment]
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1),
+                                          **self.optimizer_kwargs)
