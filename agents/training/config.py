@@ -181,8 +181,8 @@ Preset: TypeAlias = Literal["quick", "standard", "strong"]
 PRESETS: Final[Mapping[Preset, PPOConfig]] = MappingProxyType({
     "quick": PPOConfig(steps=500_000, evaluate_every=125_000, report_games=400),
     "standard": PPOConfig(),
-    "strong": PPOConfig(steps=6_000_000, snapshot_every=200_000, evaluate_every=500_000,
-                        report_games=3000),
+    "strong": PPOConfig(steps=4_000_000, channels=32, blocks=2, evaluate_every=250_000,
+                        report_games=2000),
 })
 
 
