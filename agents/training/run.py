@@ -44,7 +44,7 @@ class Progress:
     @property
     def seconds_left(self) -> float:
         """Until the end at this speed; infinite before it is known."""
-        left = self.total - self.steps
+        left = max(0, self.total - self.steps)
         return left / self.steps_per_second if self.steps_per_second else float("inf")
 
 
