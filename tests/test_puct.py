@@ -19,7 +19,7 @@ from agents.networks.checkpoint import save_checkpoint
 from agents.networks.network import build_policy
 from agents.search import puct
 from agents.search.moves import action_of_code
-from agents.search.puct import Limits, PUCTAgent, network_evaluator, split_search
+from agents.search.puct import EXACT_PLIES, VALUE_UNIT, Limits, PUCTAgent, network_evaluator, split_search
 from agents.search.puct_tree import NONE
 from castle_env import AgentError, Game, Position, load_ruleset, make_agent, register_agent
 from castle_env.board import PASS
@@ -103,7 +103,7 @@ def test_values_are_exact_to_the_end_of_the_game(name: str) -> None:
     states = late_positions(game, 2, 60, seed=1)
     agent = searcher(game, 3000)
     actions = agent.select_actions(stack(states), rng())
-    values = root_values(agent.search(stack(states))) * VP_SCALE
+    values = root_values(agent.search(stack(states))) * VALUE_UNIT
     right = 0
     for state, action, value in zip(states, actions, values, strict=True):
         exact = action_values(game, state, 2)
@@ -139,13 +139,13 @@ def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None
 
 
 def test_endless_shuffling_ends() -> None:
-    """Both can only step to and fro, and every way down the tree ends at the limit of plies."""
+    """Both can only step to and fro, and ways down the tree end where values are exact."""
     game = GAMES["sudden-death"]
-    state = game.parse_position("A5/6/2##2/2##2/6/5B B - 4,4 3,3 117")
+    state = game.parse_position("A5/6/2##2/2##2/6/5B B - 4,4 3,3 114")
     agent = searcher(game, 3000)
     tree = agent.search(stack([state]))[0]
     assert tree["visits"][0] == 3001
-    assert max(depth for _, depth in walk(tree)) == 120 - 117
+    assert max(depth for _, depth in walk(tree)) == 120 - EXACT_PLIES - 114
     assert game.legal_action_mask(state)[agent.select_actions(stack([state]), rng())[0]]
 
 
@@ -198,7 +198,7 @@ def test_a_move_depends_on_position_and_seed_alone(name: str, monkeypatch: Any) 
     assert together == agent.select_actions(states, rng(3)).tolist()
     assert together[:7] == agent.select_actions(states[:7], rng(3)).tolist()
     assert together[:1] == agent.select_actions(states[:1], rng(3)).tolist()
-    monkeypatch.setattr(puct, "MOST_BYTES", 1)
+    monkeypatch.setattr(puct, "MAX_BYTES", 1)
     assert together == agent.select_actions(states, rng(3)).tolist()
 
 
@@ -252,7 +252,7 @@ def test_values_are_in_units_of_the_reward(reward: str) -> None:
     values = root_values(searcher(game, 2000, reward=reward).search(stack(states)))
     for state, value in zip(states, values, strict=True):
         best = max(action_values(game, state, 1).values())
-        expected = best / VP_SCALE if reward == "margin" else np.sign(best)
+        expected = best / VALUE_UNIT if reward == "margin" else np.sign(best)
         assert value == pytest.approx(expected, abs=0.2)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from agents.search.moves import MAX_MOVES
 from agents.search.puct_tree import (
-    MOST_LEAVES,
+    MAX_LEAVES,
     NODE_DTYPE,
     Nodes,
     Weights,
@@ -47,6 +47,8 @@ REDUCTION: Final = 0.3
 VIRTUAL_LOSS: Final = -1.0
 # Victory Points that count as 1 in a search by margin.
 VALUE_UNIT: Final = 4.0
+# Plies before the turn limit from which on a leaf has its exact value.
+EXACT_PLIES: Final = 3
 
 _LIMIT: Final = re.compile(
     r":(?:(?P<simulations>[1-9][0-9]{0,5})|(?P<milliseconds>[1-9][0-9]{0,6})ms)", re.ASCII)
@@ -76,6 +78,19 @@ def split_search(arguments: str) -> tuple[str, Limits | None]:
     return before, limits
 
 
+def search_weights(
+    reward: Reward, exploration: float = EXPLORATION, exact_plies: int = EXACT_PLIES
+) -> Weights:
+    """The weights of searches whose evaluator's values are rewards of this kind."""
+    unit = VALUE_UNIT if reward == "margin" else 0.0
+    return Weights(unit, exploration, REDUCTION, VIRTUAL_LOSS, exact_plies)
+
+
+def value_factor(game: Game, reward: Reward) -> np.float32:
+    """What turns a reward of this kind into the unit of searches."""
+    return np.float32(margin_scale(game) / VALUE_UNIT if reward == "margin" else 1.0)
+
+
 class PUCTAgent(BaseAgent):
     """An `Agent` that searches with an evaluator whose values are in units of `reward`.
 
@@ -91,10 +106,8 @@ class PUCTAgent(BaseAgent):
         self._game: Final = game
         self._evaluate: Final = evaluate
         self._limits: Final = limits
-        by_margin = reward == "margin"
-        self._weights: Final = Weights(
-            VALUE_UNIT if by_margin else 0.0, exploration, REDUCTION, VIRTUAL_LOSS)
-        self._factor: Final = np.float32(margin_scale(game) / VALUE_UNIT if by_margin else 1.0)
+        self._weights: Final = search_weights(reward, exploration)
+        self._factor: Final = value_factor(game, reward)
         self._nodes: Final = 1 + min(game.num_actions, MAX_MOVES) * (limits.simulations + 1)
         self._stopped = False
 
@@ -126,7 +139,7 @@ class PUCTAgent(BaseAgent):
         trees = new_trees(len(states), self._nodes)
         sizes = np.ones(len(states), dtype=np.int64)
         left = np.full(len(states), self._limits.simulations + 1)
-        leaves = np.empty(len(states) * MOST_LEAVES, dtype=POSITION_DTYPE)
+        leaves = np.empty(len(states) * MAX_LEAVES, dtype=POSITION_DTYPE)
         places = np.empty((len(leaves), 2), dtype=np.int64)
         steps = 0
         while left.any() and (steps < 2 or (time.monotonic() < end and not self._stopped)):

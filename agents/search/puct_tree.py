@@ -2,7 +2,8 @@
 
 One step of a search has two halves, between which a network looks at all new leaves together:
 
-    gather   walk from each root to leaves; games that are over get their exact value at once
+    gather   walk from each root to leaves; those whose exact value is known get it at once: games
+             that are over, and positions near the turn limit (see `agents.search.endgame`)
     expand   give the other leaves children with priors, and send their values up to the root
 
 A child is chosen by its mean value plus exploration x prior x sqrt(N) / (1 + n), where N and n
@@ -18,6 +19,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from agents.search.alphabeta import Workspace, workspace
+from agents.search.endgame import exact_margin, plies_left
 from agents.search.moves import MAX_MOVES, PASS_CODE, action_of_code, list_codes, play_code
 from agents.seeds import below, derived
 from castle_env.batch import load, store
@@ -32,10 +35,10 @@ NONE: Final = -1
 # Leaves that one tree has waiting for the network: one more for each so many visits of the root, so
 # that small trees, in which each visit counts, grow as if leaves came one by one.
 VISITS_PER_LEAF: Final = 16
-MOST_LEAVES: Final = 16
+MAX_LEAVES: Final = 16
 
 # Values are those of the player who moved into the node. `children` is NONE until the node is
-# expanded, and 0 where the game is over; they stand side by side from `first` on, the largest prior
+# expanded, and 0 where the value is known exactly; they stand side by side from `first` on, the largest prior
 # first. `pending` counts leaves below that wait for the network.
 NODE_DTYPE: Final = np.dtype([
     ("parent", np.int32),
@@ -56,12 +59,14 @@ class Weights(NamedTuple):
 
     value_unit: VP that count as 1, or 0 where only winning counts and values lie between -1 and 1.
     virtual_loss: what each pending leaf counts as instead of its unknown value, below 0.
+    exact_plies: leaves with so few plies left before the turn limit get their exact value.
     """
 
     value_unit: float
     exploration: float
     reduction: float
     virtual_loss: float
+    exact_plies: int
 
 
 @kernel
@@ -100,13 +105,12 @@ def best_child(nodes: Nodes, node: int, weights: Weights) -> int:
 
 @kernel
 def descend(
-    rules: Rules, nodes: Nodes, position: Position, weights: Weights
+    rules: Rules, nodes: Nodes, node: int, position: Position, weights: Weights
 ) -> tuple[int, Position]:
-    """A node without children, and its position, on the most promising way from the root.
+    """A node without children, and its position, on the most promising way down from a node.
 
     Every ply of the way, passes too, is a ply of the game, so cycles of positions end.
     """
-    node = 0
     while nodes[node].children > 0:
         node = best_child(nodes, node, weights)
         position = play_code(rules, position, nodes[node].code)
@@ -137,6 +141,27 @@ def add_pending(nodes: Nodes, node: int) -> None:
 
 
 @kernel
+def settle(
+    rules: Rules, nodes: Nodes, node: int, leaf: Position, weights: Weights, work: Workspace
+) -> bool:
+    """Count a visit of a leaf if its exact value is known, and say so.
+
+    A root whose game goes on is left to the network, since its moves are what is asked for.
+    """
+    row = nodes[node]
+    if row.children == 0:
+        back_up(nodes, node, -row.total / row.visits, 0)
+        return True
+    over = is_over(rules, leaf)
+    if not over and (node == 0 or plies_left(rules, leaf) > weights.exact_plies):
+        return False
+    row.children = 0
+    margin = mover_margin(rules, leaf) if over else exact_margin(rules, leaf, work)
+    back_up(nodes, node, worth(margin, weights), 0)
+    return True
+
+
+@kernel
 def gather(
     table: RuleTable, trees: Nodes, states: PositionArray, left: Ints, weights: Weights,
     out_states: PositionArray, out_places: Ints,
@@ -145,22 +170,21 @@ def gather(
 
     trees: (n, nodes). states: (n,), their roots' positions. left: (n,), visits still to make,
     lessened by those begun, or 0 from now on where the root has one child alone. out_states:
-    (n * MOST_LEAVES,), the leaves' positions. out_places: (n * MOST_LEAVES, 2), tree and node.
+    (n * MAX_LEAVES,), the leaves' positions. out_places: (n * MAX_LEAVES, 2), tree and node.
     """
     rules, count = table[0], 0
+    work = workspace(weights.exact_plies)
     for tree in range(len(trees)):
         nodes = trees[tree]
         if nodes[0].children == 1:
             left[tree] = 0
-        leaves = min(MOST_LEAVES, 1 + nodes[0].visits // VISITS_PER_LEAF)
+        leaves = min(MAX_LEAVES, 1 + nodes[0].visits // VISITS_PER_LEAF)
         for _ in range(min(leaves, left[tree])):
-            node, leaf = descend(rules, nodes, load(states, tree), weights)
+            node, leaf = descend(rules, nodes, 0, load(states, tree), weights)
             if nodes[node].pending:
                 break
             left[tree] -= 1
-            if is_over(rules, leaf):
-                nodes[node].children = 0
-                back_up(nodes, node, worth(mover_margin(rules, leaf), weights), 0)
+            if settle(rules, nodes, node, leaf, weights, work):
                 continue
             add_pending(nodes, node)
             store(out_states, count, leaf)

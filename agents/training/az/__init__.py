@@ -1,0 +1,1 @@
+"""Expert iteration: self-play by search, and a network that learns what the searches found."""
