@@ -261,5 +261,10 @@ def choose(trees: Nodes, seeds: Ints, out_actions: Ints) -> None:
 def new_trees(count: int, nodes: int) -> Nodes:
     """Memory for `count` trees of so many nodes, each with a root that is not expanded."""
     trees = np.empty((count, nodes), dtype=NODE_DTYPE)
-    trees[:, 0] = (NONE, 0, NONE, PASS_CODE, 0, 0, 1.0, 0.0)
+    reset(trees)
     return trees
+
+
+def reset(trees: Nodes) -> None:
+    """Make trees new again."""
+    trees[:, 0] = (NONE, 0, NONE, PASS_CODE, 0, 0, 1.0, 0.0)

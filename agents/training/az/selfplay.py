@@ -9,13 +9,14 @@ from agents.search.endgame import ILLEGAL, write_exact_margins
 from agents.search.gumbel import Sigma, gather_halving, halving_plan, write_results
 from agents.search.moves import MAX_MOVES
 from agents.search.puct import VALUE_UNIT, Evaluator, search_weights, value_factor
-from agents.search.puct_tree import NONE, PASS_CODE, expand, new_trees
+from agents.search.puct_tree import Nodes, expand, new_trees, reset
 from agents.training.az.config import AZConfig
 from agents.training.az.replay import Samples, most_actions, pack
 from castle_env.game import Game
 from castle_env.options import rewards_of
 from castle_env.position import POSITION_DTYPE, PositionArray
 
+Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -119,10 +120,21 @@ class SelfPlay:
                         noisy.argmax(axis=1))
 
     def search(self, states: PositionArray) -> Findings:
-        """What searches find in positions."""
+        """What searches find in positions, none of them over."""
+        count = len(states)
+        found = Findings(np.empty((count, self.game.num_actions), dtype=np.float32),
+                         np.empty(count, dtype=np.float32), np.empty(count, dtype=np.int64))
+        write_results(*self.grow(states), self._sigma, *found)
+        return found._replace(values=found.values / self._factor)
+
+    def grow(self, states: PositionArray) -> tuple[Nodes, Doubles]:
+        """Grown trees (n, nodes) of positions, and the noise (n, MAX_MOVES) of root actions.
+
+        The trees are good until the next call.
+        """
         count, table = len(states), self.game.table
         trees = self._trees[:count]
-        trees[:, 0] = (NONE, 0, NONE, PASS_CODE, 0, 0, 1.0, 0.0)
+        reset(trees)
         gumbels = self.rng.gumbel(size=(count, MAX_MOVES))
         sizes = np.ones(count, dtype=np.int64)
         left = np.full(count, self._config.visits + 1)
@@ -134,10 +146,7 @@ class SelfPlay:
                 logits, values = self._evaluate(leaves[:waiting])
                 expand(table, trees, sizes, leaves[:waiting], places[:waiting], logits,
                        values * self._factor)
-        found = Findings(np.empty((count, self.game.num_actions), dtype=np.float32),
-                         np.empty(count, dtype=np.float32), np.empty(count, dtype=np.int64))
-        write_results(trees, gumbels, self._sigma, *found)
-        return found._replace(values=found.values / self._factor)
+        return trees, gumbels
 
     def _finish(self, games: Ints) -> Samples:
         """The samples of games that are over, with targets of values from their ends backwards."""
