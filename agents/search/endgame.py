@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from agents.search.alphabeta import INFINITE, Workspace, search, workspace
 from agents.search.moves import (
-    CODE_BITS,
     CODE_MASK,
     action_of_code,
     list_scored,

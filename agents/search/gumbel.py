@@ -13,7 +13,7 @@ planning with Gumbel", ICLR 2022: sigma is formula 8, v_mix formula 33. Here q i
 """
 
 import math
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt

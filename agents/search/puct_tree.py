@@ -38,8 +38,8 @@ VISITS_PER_LEAF: Final = 16
 MAX_LEAVES: Final = 16
 
 # Values are those of the player who moved into the node. `children` is NONE until the node is
-# expanded, and 0 where the value is known exactly; they stand side by side from `first` on, the largest prior
-# first. `pending` counts leaves below that wait for the network.
+# expanded, and 0 where the value is known exactly; they stand side by side from `first` on, the
+# largest prior first. `pending` counts leaves below that wait for the network.
 NODE_DTYPE: Final = np.dtype([
     ("parent", np.int32),
     ("first", np.int32),

@@ -9,9 +9,14 @@ from agents.networks.checkpoint import Checkpoint, CheckpointError
 from agents.networks.network import NetworkConfig
 from agents.training.opponent_pool import Sampling
 from castle_env.errors import OptionError
+from castle_env.options import REWARDS, Reward
 
 # The greatest seed of NumPy's global generator, from which SB3 draws minibatches.
 MAX_SEED: Final = 2**32 - 1
+# So many positions stay below 30 MB in a checkpoint, see `agents.training.az.replay`.
+MAX_WINDOW: Final = 180_000
+# With more plies left, exact targets take longer than searches.
+MAX_EXACT_PLIES: Final = 6
 
 Algorithm: TypeAlias = Literal["ppo", "az"]
 Opponents: TypeAlias = Literal["self"] | Sampling
@@ -173,7 +178,72 @@ class PPOConfig(RunConfig):
         return self.baselines
 
 
-CONFIGS: Final[Mapping[str, type[RunConfig]]] = MappingProxyType({"ppo": PPOConfig})
+@dataclass(frozen=True)
+class AZConfig(RunConfig):
+    """Expert iteration on searches; steps are positions of self-play, see `agents.training.az`."""
+
+    steps: int = 500_000
+    """Positions of self-play in all."""
+    batch_size: int = 256
+    """Positions in one minibatch."""
+    learning_rate: float = 2e-3
+    """Step size of AdamW at the start."""
+    last_learning_rate: float = 2e-5
+    """Step size of AdamW at the end; it falls evenly over the steps of the run."""
+    weight_decay: float = 1e-4
+    """Weight decay of AdamW."""
+    visits: int = 16
+    """Positions that a search visits beyond the one to move in."""
+    considered: int = 8
+    """Actions among which a search shares out its visits at the root."""
+    visit_offset: float = 50.0
+    """c_visit of Gumbel AlphaZero: (c_visit + most visits) * c_scale is what values weigh."""
+    value_scale: float = 0.15
+    """c_scale of Gumbel AlphaZero, for values in units of 4 VP (or of a won game)."""
+    exact_plies: int = 4
+    """Positions with so few plies left before the turn limit get exact targets without a search;
+    leaves of searches get their exact values one ply later."""
+    exact_scale: float = 3.0
+    """Exact targets are the softmax of the margins in VP times this."""
+    outcome_share: float = 0.5
+    """Lambda: a position's value target is this share of its successor's target, negated, and the
+    rest the value that its own search found; 1 is the outcome of the game alone."""
+    plies: int = 8
+    """Plies played in each game between two times of learning."""
+    window: int = 150_000
+    """Newest positions that the network learns from."""
+    passes: float = 4.0
+    """How many times each position is learned from, on average."""
+    value_weight: float = 1.0
+    """Weight of the squared error of values, in units of 4 VP (or of a won game), against the
+    cross-entropy of policies."""
+    algorithm: ClassVar[Algorithm] = "az"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts("visits", "considered", "plies")
+        self._check_numbers(("outcome_share", "weight_decay"))
+        if self.reward not in REWARDS:
+            raise OptionError(f"reward is {self.reward!r}; allowed for az, whose searches have to "
+                              f"know it: {', '.join(REWARDS)}")
+        if not self.batch_size <= self.window <= MAX_WINDOW:
+            raise OptionError(f"window is {self.window}; allowed: an integer from batch_size = "
+                              f"{self.batch_size} to {MAX_WINDOW}")
+        if not 0 <= self.exact_plies <= MAX_EXACT_PLIES:
+            raise OptionError(f"exact_plies is {self.exact_plies}; allowed: an integer from 0 to "
+                              f"{MAX_EXACT_PLIES}")
+        for name in ("passes", "visit_offset", "value_scale", "exact_scale", "value_weight"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise OptionError(f"{name} is {getattr(self, name)}; allowed: a number above 0")
+
+    @property
+    def reward_kind(self) -> Reward:
+        """The reward, of which searches know what it is worth."""
+        return "margin" if self.reward == "margin" else "outcome"
+
+
+CONFIGS: Final[Mapping[str, type[RunConfig]]] = MappingProxyType({
+    "ppo": PPOConfig, "az": AZConfig})
 
 Preset: TypeAlias = Literal["quick", "standard", "strong"]
 

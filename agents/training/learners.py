@@ -6,7 +6,8 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.networks.network import NetworkFactory, build_network
-from agents.training.config import PPOConfig, RunConfig
+from agents.training.az.learner import AZLearner
+from agents.training.config import AZConfig, PPOConfig, RunConfig
 from agents.training.learner import Learner
 from agents.training.ppo import PPOLearner
 from agents.training.rewards import load_reward
@@ -22,6 +23,11 @@ def make_learner(
     callbacks: Sequence[BaseCallback] = (),
 ) -> Learner:
     """The learner that a config describes; see `agents.training.run.train`."""
+    if isinstance(config, AZConfig):
+        if callbacks:
+            raise OptionError("callbacks are given for az; allowed: none, since they are of "
+                              "Stable-Baselines3, which trains ppo")
+        return AZLearner(game, config, network)
     assert isinstance(config, PPOConfig)
     return PPOLearner(game, config, network, callbacks)
 

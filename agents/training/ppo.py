@@ -21,6 +21,7 @@ from agents.training.random_state import get_random_state, set_random_state
 from agents.training.rewards import load_reward
 from agents.training.sb3_env import SB3VecEnv
 from agents.training.selfplay_env import SelfPlayVectorEnv
+from agents.training.tensors import to_arrays, to_tensors
 from castle_env.agent import make_agent
 from castle_env.game import Game
 
@@ -211,15 +212,3 @@ class _Pauses(BaseCallback):
     def _on_training_end(self) -> None:
         if self._goes_on:
             self._pause()
-
-
-def to_tensors(values: dict[str, Any]) -> dict[str, Any]:
-    """The same dict with arrays as tensors, which a checkpoint may hold."""
-    return {key: torch.tensor(value) if isinstance(value, np.ndarray) else value
-            for key, value in values.items()}
-
-
-def to_arrays(values: dict[str, Any]) -> dict[str, Any]:
-    """The same dict with tensors as arrays."""
-    return {key: value.cpu().numpy() if isinstance(value, torch.Tensor) else value
-            for key, value in values.items()}

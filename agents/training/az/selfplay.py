@@ -8,10 +8,10 @@ import numpy.typing as npt
 from agents.search.endgame import ILLEGAL, write_exact_margins
 from agents.search.gumbel import Sigma, gather_halving, halving_plan, write_results
 from agents.search.moves import MAX_MOVES
-from agents.search.puct import VALUE_UNIT, Evaluator, search_weights, value_factor
+from agents.search.puct import Evaluator, search_weights, value_factor
 from agents.search.puct_tree import Nodes, expand, new_trees, reset
-from agents.training.az.config import AZConfig
 from agents.training.az.replay import Samples, most_actions, pack
+from agents.training.config import AZConfig
 from castle_env.game import Game
 from castle_env.options import rewards_of
 from castle_env.position import POSITION_DTYPE, PositionArray
@@ -49,9 +49,9 @@ class SelfPlay:
         self._config: Final = config
         self._opening_plies: Final = opening_plies
         self._evaluate: Final = evaluate
-        self._factor: Final = value_factor(game, config.reward)
+        self._factor: Final = value_factor(game, config.reward_kind)
         self._weights: Final = search_weights(
-            config.reward, exact_plies=max(0, config.exact_plies - 1))
+            config.reward_kind, exact_plies=max(0, config.exact_plies - 1))
         self._sigma: Final = Sigma(config.visit_offset, config.value_scale)
         self._plan: Final = halving_plan(config.considered, config.visits)
         games, plies = config.num_envs, game.rules.max_plies
@@ -115,7 +115,7 @@ class SelfPlay:
         policies = np.exp(self._config.exact_scale * behind)
         policies /= policies.sum(axis=1, keepdims=True)
         noisy = behind + self.rng.gumbel(size=behind.shape)
-        values = rewards_of(self.game, best, self._config.reward)
+        values = rewards_of(self.game, best, self._config.reward_kind)
         return Findings(policies.astype(np.float32), values.astype(np.float32),
                         noisy.argmax(axis=1))
 
@@ -154,7 +154,7 @@ class SelfPlay:
         margins = self.game.margins(self._states[games])
         targets = np.zeros((len(games), int(lengths.max(initial=0))), dtype=np.float32)
         # Of player 0 at the end; then always of the player who moves next.
-        later = rewards_of(self.game, margins, self._config.reward).astype(np.float32)
+        later = rewards_of(self.game, margins, self._config.reward_kind).astype(np.float32)
         later = np.where(self._states[games]["ply"] & 1, -later, later)
         for ply in range(targets.shape[1] - 1, -1, -1):
             share = np.where(self._near_end(self._past[games, ply]), 0.0,
