@@ -9,17 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from agents.networks.encoding import Encoding
-from agents.networks.lookahead import VP_SCALE
-from small_runs import config
 from test_agents import GAMES, action_values, best_actions, sample, winning_now
 
-from agents.networks.agent import PPOAgent
+from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import save_checkpoint
-from agents.networks.network import build_policy
+from agents.networks.network import NetworkConfig, build_network
+from agents.networks.policy import Policy
 from agents.search import puct
 from agents.search.moves import action_of_code
-from agents.search.puct import EXACT_PLIES, VALUE_UNIT, Limits, PUCTAgent, network_evaluator, split_search
+from agents.search.puct import EXACT_PLIES, VALUE_UNIT, Limits, PUCTAgent, split_search
 from agents.search.puct_tree import NONE
 from castle_env import AgentError, Game, Position, load_ruleset, make_agent, register_agent
 from castle_env.board import PASS
@@ -27,6 +25,7 @@ from castle_env.errors import CastleError
 from castle_env.position import PositionArray, stack, unstack
 
 STORM = GAMES["storm"]
+SMALL = NetworkConfig("lanes", channels=4, blocks=1, hidden=8)
 
 
 def know_nothing(states: PositionArray) -> tuple[Any, Any]:
@@ -117,8 +116,7 @@ def fresh_evaluator(game: Game) -> puct.Evaluator:
     """Asks a small network that has learned nothing."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        encoding = Encoding(game, 2)
-        return network_evaluator(encoding, build_policy(encoding, config().network, "cpu"))
+        return Policy(game, build_network(game, SMALL), "margin").look_at
 
 
 def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None:
@@ -259,8 +257,9 @@ def test_values_are_in_units_of_the_reward(reward: str) -> None:
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("fresh") / "fresh.pt"
-    policy = build_policy(Encoding(STORM, 2), config().network, "cpu")
-    save_checkpoint(path, {"policy": policy.state_dict()}, STORM, {"config": config().to_dict()})
+    network = build_network(STORM, SMALL)
+    save_checkpoint(path, {"policy": network.state_dict()}, STORM, {
+        "config": {}, "network": SMALL._asdict(), "reward": "margin"})
     return path
 
 
@@ -300,7 +299,7 @@ def test_a_folder_may_be_called_after_the_search(checkpoint: Path) -> None:
     folder.mkdir()
     for suffix in (".pt", ".json"):
         (folder / f"x{suffix}").write_bytes(checkpoint.with_suffix(suffix).read_bytes())
-    assert isinstance(make_agent(f"ppo:{folder / 'x.pt'}", STORM), PPOAgent)
+    assert isinstance(make_agent(f"ppo:{folder / 'x.pt'}", STORM), NetworkAgent)
     assert split_search(f"{folder / 'x.pt'}+search:7") == (str(folder / "x.pt"), Limits(7))
 
 
