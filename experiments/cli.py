@@ -20,8 +20,7 @@ COMMANDS: Final = {
     "analyse": ("experiments.commands.analyse", "Analyse",
                 "Tell the exact value of each move of storm games, or of each move in a position."),
     "train": ("experiments.commands.train", "Train",
-              "Train an agent by self-play with MaskablePPO; Ctrl-C saves and stops, --resume goes "
-              "on."),
+              "Train an agent by self-play; Ctrl-C saves and stops, --resume goes on."),
     "ablate": ("experiments.commands.ablate", "Ablate",
                "Train every variant of a study with every seed, and tell what each change is "
                "worth."),
@@ -100,12 +99,14 @@ def _run(name: str, arguments: list[str]) -> None:
 
 
 def _parse(options: Any, name: str, arguments: list[str]) -> Any:
-    """Options of one sub-command; some have defaults that depend on other arguments."""
+    """Options of one sub-command; some have defaults, and a class, that depend on others."""
     import tyro
 
     defaults = getattr(options, "defaults", None)
-    given = {} if defaults is None else {"default": defaults(arguments)}
-    return tyro.cli(options, prog=f"castle {name}", args=arguments, **given)
+    if defaults is None:
+        return tyro.cli(options, prog=f"castle {name}", args=arguments)
+    given = defaults(arguments)
+    return tyro.cli(type(given), prog=f"castle {name}", args=arguments, default=given)
 
 
 def _page_of_help() -> str:

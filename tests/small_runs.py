@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from agents.training.trainer import Trainer
 from stable_baselines3.common.logger import Logger
 
 from agents.networks.checkpoint import Checkpoint, load_checkpoint
 from agents.training.config import PPOConfig
+from agents.training.ppo import PPOLearner
 from agents.training.run import Evaluation, Progress, train
 from castle_env import Game
 
 # Decisions in one rollout, whatever the number of games.
 ROLLOUT = 128
+# Where a run has a pool: itself, these baselines, and past selves.
+POOL: dict[str, Any] = {"opponents": "prioritised", "baselines": ("random", "greedy")}
 # A process that has done nothing after so many waits of 0.02 s is taken to hang.
 MOST_WAITS = 10_000
 # The same for the `castle` command, with a handful of games to measure by.
 SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channels", 4,
-                 "--features", 16, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4,
+                 "--hidden", 8, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4,
                  "--regret-positions", 0)
 
 
@@ -31,7 +33,7 @@ def config(**changes: Any) -> PPOConfig:
     num_envs = changes.pop("num_envs", 16)
     small: dict[str, Any] = {
         "steps": 4 * ROLLOUT, "num_envs": num_envs, "n_steps": ROLLOUT // num_envs,
-        "batch_size": 64, "n_epochs": 2, "channels": (4,), "features": 16, "reward": "outcome",
+        "batch_size": 64, "n_epochs": 2, "channels": 4, "hidden": 8, "reward": "outcome",
         "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9, "checkpoint_every": 2 * ROLLOUT,
         "regret_positions": 0, "device": "cpu",
     }
@@ -52,11 +54,11 @@ def run(
     return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint, command)
 
 
-def quiet_trainer(game: Game, settings: PPOConfig) -> Trainer:
-    """A trainer that logs nowhere, not even into the temporary folder that SB3 would make."""
-    trainer = Trainer(game, settings)
-    trainer.model.set_logger(Logger(None, []))
-    return trainer
+def quiet_learner(game: Game, settings: PPOConfig) -> PPOLearner:
+    """A learner that logs nowhere, not even into the temporary folder that SB3 would make."""
+    learner = PPOLearner(game, settings)
+    learner.model.set_logger(Logger(None, []))
+    return learner
 
 
 def checkpoint_steps(folder: Path) -> list[int]:

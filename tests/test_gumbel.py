@@ -93,7 +93,7 @@ def test_a_win_in_one_is_found_with_a_positive_value(name: str) -> None:
     states = [state for state in late_positions(game, 2, 300) if winning_now(game, state)]
     assert name != "passes-north" or any(state.bastion == 0 for state in states)
     player = self_play(game, know_nothing, reward="outcome", visits=MAX_MOVES,
-                       considered=MAX_MOVES, num_envs=len(states))
+                       considered=MAX_MOVES, num_envs=len(states), value_scale=10.0)
     found = player.search(stack(states))
     for index, state in enumerate(states):
         winning = list(winning_now(game, state))

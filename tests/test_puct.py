@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from small_runs import config
 from test_agents import GAMES, action_values, best_actions, sample, winning_now
 
 from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import save_checkpoint
-from agents.networks.network import NetworkConfig, build_network
+from agents.networks.network import build_network
 from agents.networks.policy import Policy
 from agents.search import puct
 from agents.search.moves import action_of_code
 from agents.search.puct import EXACT_PLIES, VALUE_UNIT, Limits, PUCTAgent, split_search
 from agents.search.puct_tree import NONE
-from castle_env import AgentError, Game, Position, load_ruleset, make_agent, register_agent
+from castle_env import Agent, AgentError, Game, Position, load_ruleset, make_agent, register_agent
 from castle_env.board import PASS
 from castle_env.errors import CastleError
 from castle_env.position import PositionArray, stack, unstack
 
 STORM = GAMES["storm"]
-SMALL = NetworkConfig("lanes", channels=4, blocks=1, hidden=8)
 
 
 def know_nothing(states: PositionArray) -> tuple[Any, Any]:
@@ -116,7 +116,8 @@ def fresh_evaluator(game: Game) -> puct.Evaluator:
     """Asks a small network that has learned nothing."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return Policy(game, build_network(game, SMALL), "margin").look_at
+        network = build_network(game, config().network_config)
+        return Policy(game, network, "margin").look_at
 
 
 def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None:
@@ -139,7 +140,7 @@ def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None
 def test_endless_shuffling_ends() -> None:
     """Both can only step to and fro, and ways down the tree end where values are exact."""
     game = GAMES["sudden-death"]
-    state = game.parse_position("A5/6/2##2/2##2/6/5B B - 4,4 3,3 114")
+    state = game.parse_position("A5/6/2##2/2##2/6/5B A - 4,4 3,3 114")
     agent = searcher(game, 3000)
     tree = agent.search(stack([state]))[0]
     assert tree["visits"][0] == 3001
@@ -257,9 +258,10 @@ def test_values_are_in_units_of_the_reward(reward: str) -> None:
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("fresh") / "fresh.pt"
-    network = build_network(STORM, SMALL)
+    network = build_network(STORM, config().network_config)
     save_checkpoint(path, {"policy": network.state_dict()}, STORM, {
-        "config": {}, "network": SMALL._asdict(), "reward": "margin"})
+        "config": config().to_dict(), "network": config().network_config._asdict(),
+        "reward": "margin"})
     return path
 
 
@@ -306,8 +308,9 @@ def test_a_folder_may_be_called_after_the_search(checkpoint: Path) -> None:
 def test_a_plus_ends_the_first_part_of_a_name() -> None:
     given: list[str] = []
 
-    def remember(arguments: str, game: Game) -> Any:
+    def remember(arguments: str, game: Game) -> Agent:
         given.append(arguments)
+        return make_agent("random", game)
 
     register_agent("remember", remember)
     for spec in ("remember", "remember:a:b+c", "remember+search:4", "remember:"):

@@ -224,8 +224,8 @@ class AZConfig(RunConfig):
         self._check_counts("visits", "considered", "plies")
         self._check_numbers(("outcome_share", "weight_decay"))
         if self.reward not in REWARDS:
-            raise OptionError(f"reward is {self.reward!r}; allowed for az, whose searches have to "
-                              f"know it: {', '.join(REWARDS)}")
+            raise OptionError(f"reward is {self.reward!r}; allowed: {', '.join(REWARDS)}, since "
+                              "the searches of az have to know it")
         if not self.batch_size <= self.window <= MAX_WINDOW:
             raise OptionError(f"window is {self.window}; allowed: an integer from batch_size = "
                               f"{self.batch_size} to {MAX_WINDOW}")
@@ -253,6 +253,13 @@ PRESETS: Final[Mapping[Preset, PPOConfig]] = MappingProxyType({
     "standard": PPOConfig(),
     "strong": PPOConfig(steps=4_000_000, channels=32, blocks=2, evaluate_every=250_000,
                         report_games=2000),
+})
+
+AZ_PRESETS: Final[Mapping[Preset, AZConfig]] = MappingProxyType({
+    "quick": AZConfig(steps=40_000, evaluate_every=10_000, report_games=400),
+    "standard": AZConfig(steps=200_000, evaluate_every=50_000),
+    "strong": AZConfig(steps=1_200_000, evaluate_every=100_000, checkpoint_every=200_000,
+                       report_games=2000),
 })
 
 

@@ -39,6 +39,8 @@ WARM_UP_SECONDS: Final = 0.1
 
 # PyTorch's threads while training is measured, or fewer where there are fewer cores.
 TRAINING_THREADS: Final = 2
+# Random plies before the positions that a network looks at.
+NETWORK_PLIES: Final = 6
 # What SB3's examples train on: so many single games, each in an environment of its own.
 PLAIN_ENVS: Final = 8
 
@@ -267,6 +269,46 @@ def plain_training(n_steps: int) -> Iterator[Run]:
         yield rate(partial(_learn, model))
 
 
+@contextmanager
+def expert_self_play(preset: str) -> Iterator[Run]:
+    """Positions searched or solved in the self-play of `castle train --algorithm az`.
+
+    The config is the preset "standard"; the network has learned nothing.
+    """
+    from agents.training.az.learner import AZLearner
+    from agents.training.config import AZ_PRESETS
+
+    learner = AZLearner(Game(load_ruleset(preset)), AZ_PRESETS["standard"])
+
+    def play_ply() -> int:
+        learner.selfplay.play(1)
+        return learner.config.num_envs
+
+    with _training_threads():
+        yield rate(play_ply)
+
+
+@contextmanager
+def network_evaluations(preset: str) -> Iterator[Run]:
+    """Positions that the network of the preset "standard" looks at, a batch in one call."""
+    from agents.networks.network import build_network
+    from agents.networks.policy import Policy
+    from agents.training.config import PRESETS
+
+    game = Game(load_ruleset(preset))
+    policy = Policy(game, build_network(game, PRESETS["standard"].network_config), "margin")
+    states, rng = game.initial_states(GAMES), np.random.default_rng(0)
+    for _ in range(NETWORK_PLIES):
+        states = game.apply_actions(states, game.random_actions(states, rng))
+
+    def evaluate() -> int:
+        policy.look_at(states)
+        return len(states)
+
+    with _training_threads():
+        yield rate(evaluate)
+
+
 def _learn(model: "MaskablePPO") -> int:
     """One rollout and the update that follows; the number of decisions in it."""
     decisions: int = model.n_steps * model.n_envs
@@ -380,6 +422,10 @@ MEASUREMENTS: Final = {
     "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
     "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
     "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),
+    "az.storm.positions":
+        Measurement("positions/s", partial(expert_self_play, "storm"), TRAINING_THREADS),
+    "network.storm":
+        Measurement("evaluations/s", partial(network_evaluations, "storm"), TRAINING_THREADS),
     "ppo.storm.learner_steps":
         Measurement("steps/s", partial(training, "storm"), TRAINING_THREADS),
     "ppo.storm.learner_steps.sb3":

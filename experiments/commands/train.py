@@ -14,7 +14,17 @@ from agents.networks.checkpoint import (
     newest_checkpoint,
 )
 from agents.networks.policy import checkpoint_path
-from agents.training.config import PRESETS, PPOConfig, Preset, RunConfig, read_config
+from agents.training.config import (
+    AZ_PRESETS,
+    CONFIGS,
+    PRESETS,
+    Algorithm,
+    AZConfig,
+    PPOConfig,
+    Preset,
+    RunConfig,
+    read_config,
+)
 from castle_env import Game, OptionError, Ruleset
 from experiments.measure.panel import check_training, learn, measure
 from experiments.options import GameOptions, command_line
@@ -23,8 +33,11 @@ from experiments.report import run_report as report
 
 @dataclass(frozen=True, kw_only=True)
 class Train(GameOptions):
-    """Train an agent by self-play with MaskablePPO; Ctrl-C saves and stops, --resume goes on."""
+    """Train an agent by self-play; Ctrl-C saves and stops, --resume goes on."""
 
+    algorithm: Algorithm = "ppo"
+    """ppo: MaskablePPO against past selves. az: expert iteration, that is, the network learns what
+    searches with it find; its options are those of castle train --algorithm az --help."""
     preset: Preset = "standard"
     """What the options of training are where they are not given: quick (about 1 minute for one
     mode on two cores), standard (about 4) or strong (about 25; the shipped agents come from it).
@@ -40,15 +53,28 @@ class Train(GameOptions):
     rate stays at its last value."""
 
     @classmethod
-    def defaults(cls, arguments: Sequence[str]) -> "Train":
+    def defaults(cls, arguments: Sequence[str]) -> "Train | TrainAZ":
         """What holds where `arguments` say nothing else: the config of the preset they name."""
         parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
         parser.add_argument("--preset", choices=list(PRESETS), default=cls.preset)
+        parser.add_argument("--algorithm", choices=list(CONFIGS), default=cls.algorithm)
         try:
-            preset = parser.parse_known_args(arguments)[0].preset
+            given = parser.parse_known_args(arguments)[0]
         except ArgumentError:
-            return cls()  # the message for a wrong preset is that of all options
-        return cls(preset=preset, config=PRESETS[preset])
+            return cls()  # the message for a wrong value is that of all options
+        if given.algorithm == "az":
+            return TrainAZ(preset=given.preset, config=AZ_PRESETS[given.preset])
+        return cls(preset=given.preset, config=PRESETS[given.preset])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainAZ(Train):
+    """Train an agent by expert iteration; Ctrl-C saves and stops, --resume goes on."""
+
+    algorithm: Algorithm = "az"
+    config: tyro.conf.OmitArgPrefixes[AZConfig] = field(  # type: ignore[assignment]
+        default_factory=AZConfig)
+    """How to train."""
 
 
 def run(options: Train) -> None:
