@@ -113,10 +113,11 @@ class Game:
     def check_action(self, action: object) -> int:
         """The action's number; `ActionError` unless it is an integer in range."""
         try:
-            number = operator.index(action)  # type: ignore[arg-type]
+            number = -1 if isinstance(action, bool | np.bool_) else operator.index(
+                action)  # type: ignore[arg-type]
         except TypeError:
             number = -1
-        if not 0 <= number < self.num_actions or isinstance(action, bool):
+        if not 0 <= number < self.num_actions:
             raise ActionError(f"{action!r} is no action; allowed: one integer from 0 to "
                               f"{self.num_actions - 1}")
         return number

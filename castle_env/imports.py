@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -43,6 +44,8 @@ def explain_import_error(error: ImportError, needed_by: str) -> str | None:
     if package not in OUR_PACKAGES:
         return None
     place = _place(package)
+    if place is not None and Path(place).is_relative_to(Path(__file__).parents[1] / package):
+        return None
     if place is None:
         return f"{needed_by} needs {package}, which is not installed; {PROJECT} has it"
     return (f"{needed_by} needs {error.name} of {PROJECT}, but Python finds {package} in {place}, "

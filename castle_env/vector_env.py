@@ -70,6 +70,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         observation_dtype: ObservationDtype = "float32",
     ) -> None:
+        self._renderers: list[Renderer] = []  # what is closed also if one of the options is wrong
         check_environment_options(seat, reward, render_mode, observation_dtype)
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise OptionError(f"num_envs is {num_envs!r}; allowed: an integer from 1 on")

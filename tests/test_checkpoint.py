@@ -119,7 +119,7 @@ def test_the_newest_checkpoint_is_the_one_with_the_most_steps(folder):
 
 
 def test_checkpoints_of_a_gpu_load_on_the_cpu(tmp_path, monkeypatch):
-    """Pitfall 31: the file says "cuda:0" as if it had been written there."""
+    """The file says "cuda:0" as if it had been written there."""
     with monkeypatch.context() as patch:
         patch.setattr(torch.serialization, "location_tag", lambda storage: "cuda:0")
         save_checkpoint(tmp_path / "step-1.pt", {"policy": {"a": torch.arange(3)}}, STORM,
@@ -329,7 +329,7 @@ def test_what_a_killed_run_left_half_written_is_cleared_away(folder):
 
 
 def test_a_checkpoint_loads_in_a_process_that_knows_only_torch(folder):
-    """Pitfall 31: nothing of ours is pickled into it."""
+    """Nothing of ours is pickled into it."""
     code = ("import sys, torch; torch.load(sys.argv[1], weights_only=True); "
             "sys.exit('agents' in sys.modules or 'castle_env' in sys.modules)")
     subprocess.run([sys.executable, "-I", "-c", code, newest(folder)], check=True)

@@ -1,38 +1,142 @@
-"""The pages that answer a researcher's questions: their commands work as printed."""
+"""README and docs: their code runs, their commands exist, and the files they name are there."""
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout, suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["your-agent", "your-network", "your-rules", "comparing-agents", "how-sure", "reproducing"]
-BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+from experiments import cli
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+# Pages whose commands are run as they stand, one after another in one folder.
+RUN_PAGES = ["your-agent", "your-network", "your-rules", "comparing-agents", "how-sure",
+             "reproducing"]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "castle_env" / "RULES.md",
+             *sorted(DOCS.glob("results/**/*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Long training in the text is short here.
+SHORTENED = ((r"\.learn\([\d_]+\)", ".learn(2_048)"),)
+COMMAND = re.compile(r"^(?:\.venv/bin/)?castle( .*)?$")
+# The files of the project by their way from its top, ids of environments excepted.
+PATH = re.compile(r"(?<![\w./-])(?:castle_env|agents|experiments|notebooks|tests|docs|\.ci)"
+                  r"/(?!\w+-v\d)[\w./*-]*[\w*]")
+MODULE = re.compile(r"`((?:castle_env|agents|experiments)(?:\.\w+)+)`")
+NO_MODULES = {"castle_env.agents"}  # the group of entry points
 
 
-@pytest.mark.parametrize("page", PAGES)
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", RUN_PAGES)
 def test_commands_of_a_page(page: str, tmp_path: Path) -> None:
-    blocks = BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8"))
+    blocks = [block for block in BLOCK.findall(text(DOCS / f"{page}.md"))
+              if block[0] in ("sh", "python")]
     assert blocks
     programs = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
                                 "PYTHONPATH": str(tmp_path)}
-    for language, text in blocks:
-        done = subprocess.run([*programs[language], text], cwd=tmp_path, env=environment,
+    for language, code in blocks:
+        done = subprocess.run([*programs[language], code], cwd=tmp_path, env=environment,
                               capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in RUN_PAGES], ids=name)
+def test_python_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block runs by itself; `test_commands_of_a_page` has those of the other pages."""
+    monkeypatch.chdir(tmp_path)
+    for language, code in BLOCK.findall(text(page)):
+        if language == "python":
+            for pattern, short in SHORTENED:
+                code = re.sub(pattern, short, code)
+            with redirect_stdout(io.StringIO()):
+                exec(compile(code, name(page), "exec"), {"__name__": "__main__"})
+
+
+def commands(page: str) -> list[list[str]]:
+    """Arguments of each `castle` command in a page, in blocks and in the text."""
+    found = []
+    for language, block in BLOCK.findall(page):
+        if language in ("sh", "text"):
+            lines = block.replace("\\\n", " ").splitlines()
+            found += [part for line in lines for part in line.split("&&")]
+    found += re.findall(r"`(castle [^`]*)`", BLOCK.sub("", page).replace("\n", " "))
+    matches = [COMMAND.match(part.strip()) for part in found]
+    return [shlex.split(match[1] or "", comments=True) for match in matches if match]
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=name)
+def test_every_castle_command_can_be_read(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command is read, not run; a mere name in the text has to exist."""
+    monkeypatch.chdir(tmp_path)
+    for arguments in commands(text(page)):
+        if arguments[:1] in ([], ["--help"], ["--version"]):
+            continue
+        module, options, _ = cli.COMMANDS[arguments[0]]
+        if len(arguments) == 1 or "..." in arguments:
+            continue
+        status: object = 0
+        try:
+            cli._parse(getattr(import_module(module), options), arguments[0], arguments[1:])
+        except SystemExit as end:  # also after --help, which is no fault
+            status = end.code
+        assert not status, f"castle {shlex.join(arguments)}\n{capsys.readouterr().err}"
+
+
+def test_commands_are_found() -> None:
+    page = ("a `castle solve\nstorm` b\n"
+            "```sh\nx && castle play --seat 1  # c\ncastle perft \\\n a\n```")
+    assert commands(page) == [["play", "--seat", "1"], ["perft", "a"], ["solve", "storm"]]
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=name)
+def test_every_path_that_is_named_exists(page: Path) -> None:
+    missing = [path for path in PATH.findall(text(page))
+               if not list(ROOT.glob(path.replace("NAME", "*").removesuffix("/*")))]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    for dotted in set(MODULE.findall(text(page))) - NO_MODULES:
+        module, _, attribute = dotted.rpartition(".")
+        with suppress(ModuleNotFoundError):
+            import_module(dotted)
+            continue
+        assert hasattr(import_module(module), attribute), dotted
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#\s]+)", text(page)):
         if "://" not in target:
             assert (page.parent / target).exists(), target
 
 
 def test_the_readme_leads_to_every_question() -> None:
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    assert all(f"docs/{page}.md" in readme for page in PAGES)
+    readme = text(ROOT / "README.md")
+    assert all(f"docs/{page}.md" in readme for page in RUN_PAGES)
+
+
+def test_diagrams_are_those_that_the_command_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    pictures = import_module("draw_pictures").PICTURES
+    for file, draw in pictures.items():
+        drawn = (DOCS / "images" / file).read_text(encoding="utf-8")
+        assert drawn == draw(), f"{file}: run python docs/draw_pictures.py"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from castle_env.imports import explain_import_error
+
 ROOT = Path(__file__).parents[1]
 # An editable installation finds its modules in a way of its own, which no folder can hide.
 AS_INSTALLED = """
@@ -109,3 +111,10 @@ envs = gym.make_vec("castle_env:castle_env/SuddenDeath-v0", num_envs=2)
 print(env.spec.id, envs.spec.id)
 """
     assert python(tmp_path, code) == "castle_env/Storm-v0 castle_env/SuddenDeath-v0\n"
+
+
+def test_a_fault_of_ours_is_not_taken_for_a_hidden_package() -> None:
+    ours = ImportError("cannot import name 'x' from 'agents.search.moves'",
+                       name="agents.search.moves")
+    assert explain_import_error(ours, "somebody") is None
+    assert explain_import_error(ModuleNotFoundError("no json5", name="json5"), "somebody") is None

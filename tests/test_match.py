@@ -89,7 +89,7 @@ def test_more_games_begin_with_the_same_ones():
 
 
 def test_no_chance_no_openings_no_new_games():
-    """Pitfall 21: 40 games of two players without chance are two, and are counted as two."""
+    """40 games of two players without chance are two, and are counted as two."""
     game = game_of_source("storm")
     pair = Named(game, "a"), Named(game, "b")
     records = play_match(game, pair, 40)
@@ -117,7 +117,7 @@ def alone(game: Game, record: GameRecord, player: Positional) -> GameRecord:
 
 @pytest.mark.parametrize("source", ["sudden-death", QUICK_DEATH], ids=name_of)
 def test_short_games_count_no_more_than_long_ones(source):
-    """Pitfall 24: every game that was begun is in the result, the same as if played alone."""
+    """Every game that was begun is in the result, the same as if played alone."""
     game = game_of_source(source)
     pair = Named(game, "a"), Named(game, "b")
     records = play_match(game, pair, 200, 4)

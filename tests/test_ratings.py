@@ -35,7 +35,7 @@ def ratings_of(records, seed=0):
 
 @pytest.mark.parametrize("winner", ["a", "b"])
 def test_who_wins_is_rated_higher(winner):
-    """Pitfall 22: from either seat, and whatever the names."""
+    """From either seat, and whatever the names."""
     loser = "b" if winner == "a" else "a"
     for records in (games(winner, loser, 9, 0, 3), games(loser, winner, 3, 0, 9)):
         ratings = ratings_of(records)
@@ -51,7 +51,7 @@ def test_one_more_win_raises_the_rating():
 
 
 def test_order_of_games_changes_nothing(monkeypatch):
-    """Pitfall 23: ratings, intervals, table and cycles are the same after 20 shuffles."""
+    """Ratings, intervals, table and cycles are the same after 20 shuffles."""
     monkeypatch.setattr(ratings_module, "RESAMPLES", 50)
     rng = random.Random(1)
     records = [record for first, second in itertools.permutations("abcd", 2)

@@ -26,7 +26,7 @@ def game(first, second, winner, moves, margin=None, ruleset="storm", reason="all
 
 
 def test_two_deterministic_players_repeat_one_game_per_seat():
-    """Pitfall 21: 40 games of argmax against argmax are 2."""
+    """40 games of argmax against argmax are 2."""
     records = [game("a", "b", 0, "x y z"), game("b", "a", 0, "x y w")] * 20
     first, second, both = summarise(records, "a", "b").rows
     assert (both.games, both.distinct_games) == (40, 2)

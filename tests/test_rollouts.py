@@ -97,7 +97,7 @@ def positions(game: Game, observations: Any) -> PositionArray:
 
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
 def test_masks_in_the_buffer_are_those_of_its_observations(source):
-    """Pitfall 2."""
+    """An evaluation that moves the learner's own env would make them contradict each other."""
     game = game_of_source(source)
     watch = watched(game, 4, opening_plies=3)
     for rollout in watch.rollouts:
@@ -122,7 +122,7 @@ def reward_of(game: Game, end: Position, seat: int, reward: str) -> float:
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
 @pytest.mark.parametrize("reward", ["outcome", "margin"])
 def test_rows_of_the_buffer_are_the_decisions_of_the_learner_and_nothing_else(source, reward):
-    """Pitfalls 8, 18: each row follows from the last by the learner's action and one reply."""
+    """Each row follows from the last by the learner's action and one reply."""
     game = game_of_source(source)
     watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward)
     table = {name: np.concatenate([getattr(rollout, name) for rollout in watch.rollouts])
@@ -152,7 +152,7 @@ def test_rows_of_the_buffer_are_the_decisions_of_the_learner_and_nothing_else(so
 
 
 def test_returns_of_the_two_seats_sum_to_zero():
-    """Pitfall 8: two players without chance, each of them once the learner in either seat."""
+    """Two players without chance, each of them once the learner in either seat."""
     game, margins = game_of_source(QUICK_DEATH), set()
     for salt in range(8):
         one, other = Salted(game, salt), Salted(game, salt + 100)
@@ -195,7 +195,7 @@ def seat_returns(game: Game, learner: Positional, opponent: Positional) -> list[
 
 
 def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
-    """Pitfall 8: in seat 1 the only decision is a pass, and it carries the loss."""
+    """In seat 1 the only decision is a pass, and it carries the loss."""
     game = game_of_source(ONE_FACTION)
     watch = watched(game, 4, opening_plies=0)
     for rollout in watch.rollouts:
@@ -209,7 +209,7 @@ def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
 
 
 def test_every_opponent_is_met_from_both_seats_about_equally():
-    """Pitfall 17."""
+    """A past self on a seat that it never trained for is no opponent."""
     game = game_of_source(QUICK_DEATH)
     watch = watched(game, 40, opening_plies=2)
     numbers = {number for number, _ in watch.seatings}
@@ -222,7 +222,7 @@ def test_every_opponent_is_met_from_both_seats_about_equally():
 
 @pytest.mark.parametrize("source", ["storm", "sudden-death"])
 def test_probability_ratios_of_the_first_minibatch_are_one(source, monkeypatch):
-    """Pitfall 6: the update sees the masks that acting saw; 1e-5 is what float32 leaves."""
+    """The update sees the masks that acting saw; 1e-5 is what float32 leaves."""
     model, old, new = watched(game_of_source(source), 4).model, [], []
     policy, buffer = model.policy, model.rollout_buffer
     evaluate, get = policy.evaluate_actions, buffer.get
@@ -247,7 +247,7 @@ def test_probability_ratios_of_the_first_minibatch_are_one(source, monkeypatch):
 
 
 def test_hundreds_of_masked_batches_of_169_actions():
-    """Pitfall 5: logits from flat to extreme, many legal actions or a single one."""
+    """Logits from flat to extreme, many legal actions or a single one."""
     game = game_of_source("sudden-death")
     policy, rng = quiet_trainer(game, config()).model.policy, np.random.default_rng(0)
     states = game.initial_states(256)

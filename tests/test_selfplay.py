@@ -86,7 +86,7 @@ class Counting:
 
 @pytest.mark.parametrize("suffix", ["", ":sample"])
 def test_no_illegal_move_in_matches(trained, suffix):
-    """Pitfall 1."""
+    """An evaluation that forgets the masks draws illegal actions, and says nothing."""
     game, folder = trained
     agent = Counting(make_agent(f"ppo:{folder}{suffix}", game), game)
     play_match(game, (agent, make_agent("random", game)), 100, 2)
@@ -95,7 +95,7 @@ def test_no_illegal_move_in_matches(trained, suffix):
 
 
 def test_no_illegal_move_in_maskable_evaluate_policy(trained):
-    """Pitfalls 1, 4: through `gymnasium.make` and `Monitor`, and on the batched env.
+    """Through `gymnasium.make` and `Monitor`, and on the batched env.
 
     Without a look ahead a model reads the env's planes as one row, which `FlattenObservation`
     makes of them. Rows with a look ahead come from positions, which no wrapper sees: such a model
@@ -128,7 +128,7 @@ def test_no_illegal_move_in_maskable_evaluate_policy(trained):
 
 
 def test_learner_gets_better_than_random_from_both_seats(trained):
-    """Pitfall 17: the trained network and a past self of it do better in each seat than chance."""
+    """The trained network and a past self of it do better in each seat than chance."""
     game, folder = trained
     past_self = list(resumed(game, folder).pool.past_selves().values())[-1]
     chance = make_agent("random", game)
@@ -141,7 +141,7 @@ def test_learner_gets_better_than_random_from_both_seats(trained):
 
 
 def test_panel_is_always_part_of_the_evaluation(tmp_path):
-    """Pitfall 20: whoever is in the pool; in storm the exact regret as well."""
+    """Whoever is in the pool; in storm the exact regret as well."""
     game = game_of_source({"mode": "storm", "factions_per_player": 5})
     steps, evaluations = learn(game, config(baselines=("random",), evaluate_every=2 * ROLLOUT,
                                             evaluation_games=4, regret_positions=2), tmp_path)
@@ -169,7 +169,7 @@ def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path):
 
 
 def test_evaluation_leaves_training_alone(tmp_path):
-    """Pitfall 2: with and without evaluations the same weights, games, pool and random numbers."""
+    """With and without evaluations the same weights, games, pool and random numbers."""
     for name, every in (("often", 1), ("rarely", 10**9)):
         (tmp_path / name).mkdir()
         learn(STORM, config(evaluate_every=every, evaluation_games=6), tmp_path / name)
@@ -181,7 +181,7 @@ def test_evaluation_leaves_training_alone(tmp_path):
 
 
 def test_a_loaded_agent_has_the_weights_of_its_file(trained):
-    """Pitfall 19."""
+    """A model that is loaded without its weights plays on and says nothing."""
     game, folder = trained
     for path in sorted((folder / "checkpoints").glob("*.pt")):
         agent = make_agent(f"ppo:{path}", game)
@@ -192,7 +192,7 @@ def test_a_loaded_agent_has_the_weights_of_its_file(trained):
 
 
 def test_actions_vary_over_positions_and_are_the_most_probable_ones(trained):
-    """Pitfall 19: not one action everywhere, and what the model thinks best from all sides."""
+    """Not one action everywhere, and what the model thinks best from all sides."""
     game, folder = trained
     trainer, states = resumed(game, folder), positions(game, 300)
     actions = make_agent(f"ppo:{folder}", game).select_actions(states, np.random.default_rng(0))
@@ -232,7 +232,7 @@ def test_sampled_actions_follow_the_policy(trained):
 
 
 def test_past_selves_are_copies_that_do_not_learn_on(tmp_path):
-    """Pitfall 19: a snapshot every two rollouts, each of them the learner of that moment."""
+    """A snapshot every two rollouts, each of them the learner of that moment."""
     run(STORM, config(steps=8 * ROLLOUT, checkpoint_every=ROLLOUT, pool_size=2), tmp_path)
     tensors = load_checkpoint(tmp_path).tensors
     results = tensors["pool"]["results"]

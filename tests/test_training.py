@@ -34,7 +34,7 @@ STORM = GAMES["storm"]
 
 @pytest.mark.parametrize("num_envs", [1, 8, 64])
 def test_everything_happens_every_so_many_steps_not_calls(tmp_path, num_envs):
-    """Pitfall 34: at the first pause after each multiple of the number asked for."""
+    """At the first pause after each multiple of the number asked for."""
     settings = config(num_envs=num_envs, steps=1000, snapshot_every=200, evaluate_every=300,
                       checkpoint_every=500, pool_size=99)
     shown: list[int] = []
@@ -58,7 +58,7 @@ def events(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def test_tensorboard_has_the_usual_scalars(tmp_path):
-    """Pitfall 35."""
+    """No episode statistics reach TensorBoard without a monitor."""
     run(STORM, config(evaluate_every=2 * ROLLOUT), tmp_path)
     scalars = events(tmp_path)
     assert {"rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/approx_kl",
@@ -180,7 +180,7 @@ def test_a_run_that_is_done_resumes_to_nothing(tmp_path):
 
 
 def check_curves(folder: Path, last: int) -> None:
-    """Pitfall 35: every curve has each of its steps once and in order, whatever was killed."""
+    """Every curve has each of its steps once and in order, whatever was killed."""
     scalars = events(folder)
     for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
         steps = [step for step, _ in scalars[tag] if step]
