@@ -83,7 +83,7 @@ def same(one: Any, other: Any) -> bool:
 def training_state(folder: Path) -> dict[str, Any]:
     """All that the newest checkpoint holds but the clock."""
     tensors = load_checkpoint(folder).tensors
-    for episode in tensors["episodes"]:
+    for episode in tensors.get("episodes", ()):
         del episode["t"]
     return tensors
 

@@ -1,21 +1,24 @@
 """Expert iteration: targets, window, and runs that go on as if they had never stopped."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from small_runs import same
+from small_runs import checkpoint_steps, same, start_castle, training_state, wait_until
 from stable_baselines3.common.logger import Logger
 from test_agents import GAMES, sample
 from test_puct import guess
 
+from agents.networks.checkpoint import load_checkpoint
 from agents.training.az.learner import AZLearner
 from agents.training.az.replay import ReplayWindow, Samples, most_actions, pack, unpack
 from agents.training.az.selfplay import SelfPlay
 from agents.training.config import AZConfig
-from castle_env import Game, OptionError, Ruleset
+from agents.training.run import Evaluation, train
+from castle_env import Game, OptionError, Ruleset, load_ruleset
 from castle_env.options import rewards_of
 from castle_env.position import PositionArray
 
@@ -232,3 +235,48 @@ def test_learn_pauses_between_iterations_and_ends_on_time() -> None:
 def test_wrong_options_are_one_clear_error(changes: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=f"{next(iter(changes))} is .*; allowed: "):
         config(**changes)
+
+
+# A run of the command
+
+
+SMALL_RUN = {
+    "num_envs": 16, "plies": 8, "visits": 4, "considered": 4, "batch_size": 32, "window": 256,
+    "channels": 4, "blocks": 1, "hidden": 8, "device": "cpu", "evaluation_games": 4,
+    "report_games": 4, "regret_positions": 0, "steps": 10**8, "checkpoint_every": 128,
+    "evaluate_every": 10**9,
+}
+ITERATION = 128
+
+
+def newest_steps(folder: Path) -> int:
+    """Steps of the newest complete checkpoint, -1 before there is one."""
+    cards = folder.glob("checkpoints/step-*.json")
+    return max((int(card.stem.removeprefix("step-")) for card in cards), default=-1)
+
+
+@pytest.mark.parametrize("mode", ["storm", "sudden-death"])
+def test_a_killed_run_goes_on_as_if_it_never_was(tmp_path: Path, mode: str) -> None:
+    """SIGKILL, --resume, and in the end the straight run bit for bit."""
+    folder = tmp_path / "killed"
+    options = [part for name, value in SMALL_RUN.items()
+               for part in (f"--{name.replace('_', '-')}", value)]
+    process = start_castle("train", "--algorithm", "az", "--ruleset", mode, "--runs", tmp_path,
+                           "--name", "killed", *options)
+    wait_until(lambda: newest_steps(folder) >= 3 * ITERATION, process)
+    process.kill()
+    process.communicate()
+    done = newest_steps(folder)
+    end = done + 2 * ITERATION
+    process = start_castle("train", "--resume", folder, "--until", end)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert f"resuming {folder} at {done:,} steps" in output
+    assert checkpoint_steps(folder) == list(range(0, end + 1, ITERATION))
+    card = load_checkpoint(folder).card
+    assert (card["algorithm"], card["config"]["visits"]) == ("az", 4)
+    settings, straight = AZConfig.from_dict(card["config"]), tmp_path / "straight"
+    straight.mkdir()
+    nobody: Evaluation = {"rows": [], "regret": None}
+    train(Game(load_ruleset(mode)), settings, straight, lambda agent: dict(nobody), until=end)
+    assert same(training_state(folder), training_state(straight))

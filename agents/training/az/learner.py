@@ -109,7 +109,7 @@ class AZLearner:
         policy_loss = -(policies * logs).sum(dim=1).mean()
         value_loss = ((found - values) * self._factor).square().mean()
         self.optimizer.zero_grad()
-        (policy_loss + self.config.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
+        (policy_loss + self.config.value_weight * value_loss).backward()
         self.optimizer.step()
         with torch.no_grad():
             entropy = -(logs.exp() * logs).sum(dim=1).mean()

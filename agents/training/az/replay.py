@@ -76,7 +76,8 @@ class ReplayWindow:
     def add(self, samples: Samples) -> None:
         """Put samples in, over the oldest ones where the window is full."""
         for first in range(0, len(samples.values), self.size):
-            part = Samples(*(array[first:first + self.size] for array in samples))
+            some = slice(first, first + self.size)
+            part = Samples(samples.states[some], samples.policies[some], samples.values[some])
             rows = (self._next + np.arange(len(part.values))) % self.size
             self._states[rows], self._policies[rows], self._values[rows] = part
             self._next = (self._next + len(rows)) % self.size

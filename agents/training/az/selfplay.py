@@ -14,7 +14,7 @@ from agents.training.az.replay import Samples, most_actions, pack
 from agents.training.config import AZConfig
 from castle_env.game import Game
 from castle_env.options import rewards_of
-from castle_env.position import POSITION_DTYPE, PositionArray
+from castle_env.position import POSITION_DTYPE, Position, PositionArray
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
@@ -68,7 +68,7 @@ class SelfPlay:
     def play(self, plies: int) -> Samples:
         """Play so many plies in each game; what was found in all games that ended meanwhile."""
         left_behind = [self._play_ply() for _ in range(plies)]
-        return Samples(*(np.concatenate(parts) for parts in zip(*left_behind, strict=True)))
+        return Samples(*map(np.concatenate, zip(*left_behind, strict=True)))
 
     def _play_ply(self) -> Samples:
         states = self._states.copy()
@@ -78,7 +78,7 @@ class SelfPlay:
         self._past[games, self._lengths] = states
         self._policies[games, self._lengths] = pack(self.game, found.policies, masks)
         self._values[games, self._lengths] = found.values
-        self._lengths += 1
+        self._lengths[:] += 1
         self._states[:], over = self.game.advance(states, found.actions)
         ended = np.flatnonzero(over)
         samples = self._finish(ended)
@@ -124,7 +124,8 @@ class SelfPlay:
         count = len(states)
         found = Findings(np.empty((count, self.game.num_actions), dtype=np.float32),
                          np.empty(count, dtype=np.float32), np.empty(count, dtype=np.int64))
-        write_results(*self.grow(states), self._sigma, *found)
+        write_results(*self.grow(states), self._sigma, found.policies, found.values,
+                      found.actions)
         return found._replace(values=found.values / self._factor)
 
     def grow(self, states: PositionArray) -> tuple[Nodes, Doubles]:
@@ -203,7 +204,7 @@ class SelfPlay:
 
 
 def _plain(states: PositionArray) -> Ints:
-    return np.ascontiguousarray(states).view(np.int64).reshape(len(states), -1).copy()
+    return np.ascontiguousarray(states).view(np.int64).reshape(-1, len(Position._fields)).copy()
 
 
 def _positions(numbers: Ints) -> PositionArray:
