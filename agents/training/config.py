@@ -258,8 +258,8 @@ PRESETS: Final[Mapping[Preset, PPOConfig]] = MappingProxyType({
 AZ_PRESETS: Final[Mapping[Preset, AZConfig]] = MappingProxyType({
     "quick": AZConfig(steps=40_000, evaluate_every=10_000, report_games=400),
     "standard": AZConfig(steps=200_000, evaluate_every=50_000),
-    "strong": AZConfig(steps=700_000, channels=32, blocks=2, evaluate_every=100_000,
-                       checkpoint_every=200_000, report_games=2000),
+    "strong": AZConfig(steps=600_000, evaluate_every=100_000, checkpoint_every=200_000,
+                       report_games=2000),
 })
 
 
