@@ -36,6 +36,9 @@ COMMANDS: Final = {
     "regret": ("experiments.commands.regret", "Regret",
                "Measure agents against perfect play in storm: regret per move, optimal moves, lost "
                "wins."),
+    "score": ("experiments.commands.score", "ScoreOptions",
+              "Score an agent by one fixed protocol: points against a panel and, in storm, "
+              "regret."),
     "play": ("experiments.commands.play", "Play",
              "Play in the terminal, or with --web in the browser; `help` in the game lists the "
              "commands."),

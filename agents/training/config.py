@@ -60,7 +60,8 @@ class RunConfig:
     evaluation_games: int = 200
     """Games against each opponent of the panel in one evaluation."""
     regret_positions: int = 4
-    """Positions of each ply in which an evaluation in storm measures the exact regret; 0: none."""
+    """Positions of each ply in which an evaluation in storm measures the exact regret, where no
+    truth set is shipped; 0: none anywhere."""
     report_games: int = 1000
     """Games against each opponent of the panel in the report at the end."""
     checkpoint_every: int = 500_000

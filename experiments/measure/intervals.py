@@ -117,3 +117,23 @@ def percentile_intervals(
     lows, highs = np.quantile(resampled, [tail, 1 - tail], axis=0)
     return [Interval(float(estimate), float(low), float(high))
             for estimate, low, high in zip(estimates, lows, highs, strict=True)]
+
+
+def stratified_mean_interval(
+    strata: Sequence[npt.NDArray[np.float64]], least: float = 0.0, most: float = math.inf
+) -> Interval:
+    """Mean of the means of `strata`, arrays of independent values, and its 95% interval.
+
+    The interval is normal, from the variance within each stratum (Cochran, Sampling Techniques,
+    1977, 5.4), cut to what a value may be. A stratum of one value has no variance to go by: then
+    the ends are not known. Raises `OptionError` where there is no value.
+    """
+    if not strata or min(map(len, strata)) == 0:
+        raise OptionError("a stratum without values; allowed: one stratum or more, each with at "
+                          "least 1 value")
+    mean = float(np.mean([values.mean() for values in strata]))
+    if min(map(len, strata)) == 1:
+        return Interval(mean, math.nan, math.nan)
+    variance = sum(values.var(ddof=1) / len(values) for values in strata) / len(strata) ** 2
+    half = float(stats.norm.isf((1 - CONFIDENCE) / 2) * math.sqrt(variance))
+    return Interval(mean, max(least, mean - half), min(most, mean + half))

@@ -68,7 +68,7 @@ def _play_group(
     states, opening = _openings(game, count, opening_plies, rng)
     records = []
     for seats in (agents, agents[::-1]):
-        finished = _play_out(game, seats, states, opening, rng)
+        finished = play_out(game, seats, states, opening, rng)
         keep(finished)
         records += finished
         advance(count)
@@ -155,7 +155,7 @@ def _openings(
     return states, moves
 
 
-def _play_out(
+def play_out(
     game: Game,
     agents: tuple[Agent, Agent],
     states: PositionArray,

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -17,21 +19,18 @@ from rich.progress import Progress as Bar
 
 from agents.networks.checkpoint import Checkpoint
 from agents.openings import longest_opening
+from agents.solve.perfect_play import exact_move_values
 from agents.training.config import RunConfig
 from agents.training.learners import check_config
 from agents.training.run import Evaluation, Progress, train
 from castle_env import Agent, Game, make_agent
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
-from experiments.measure.decisions import (
-    Truth,
-    choices_in_random_play,
-    judge_all,
-    summarise_decisions,
-)
-from experiments.measure.intervals import Interval
+from experiments.measure.decisions import random_positions
+from experiments.measure.intervals import Interval, stratified_mean_interval
 from experiments.measure.match import check_match, play_match
 from experiments.measure.records import Summary, summarise
+from experiments.measure.truth_set import TruthSet, shipped_truth_set
 from experiments.options import command_line
 from experiments.progress import progress_bar
 
@@ -45,6 +44,11 @@ OPENING_PLIES: Final = 4
 SECONDS_PER_LINE: Final = 30.0
 # Regret is measured from this ply on, where the exact values of all moves are quickly found.
 FIRST_JUDGED_PLY: Final = 6
+# So many of each ply are taken from a truth set that is shipped, where all values are known.
+SHIPPED_POSITIONS: Final = 100
+
+# First part of the seed of an agent's random numbers where it is judged.
+_CHOICES: Final = 1
 
 
 def check_training(game: Game, config: RunConfig) -> None:
@@ -158,26 +162,36 @@ class Panel:
 
 
 class RegretMeter:
-    """The exact regret of agents in VP per move, over the same random positions for all of them.
+    """The exact regret of agents in VP per move, in the same positions for all of them.
 
-    `positions` of each ply from `FIRST_JUDGED_PLY` to the end. The exact values are found at the
-    first call and kept.
+    In a ruleset of which a truth set is shipped, `SHIPPED_POSITIONS` of each ply of it from
+    `FIRST_JUDGED_PLY` to the end. Else `positions` random ones of each, whose exact values are
+    found at the first call and kept.
     """
 
     def __init__(self, game: Game, positions: int, seed: int) -> None:
         self._game: Final = game
         self._positions: Final = positions
         self._seed: Final = seed
-        self._truth: Final = Truth(game)
-        self._plies: Final = range(min(FIRST_JUDGED_PLY, game.rules.max_plies - 1),
-                                   game.rules.max_plies)
 
     def measure(self, agent: Agent) -> Interval:
-        """Mean regret with its 95% bootstrap interval."""
-        choices = choices_in_random_play(self._game, agent, self._positions, self._plies,
-                                         self._seed)
-        decisions = judge_all(self._truth, choices)
-        return summarise_decisions(decisions, self._seed)[0].regret
+        """Mean regret, each ply counting alike, with its 95% normal interval."""
+        truth = self._truth
+        actions = agent.select_actions(truth.states, np.random.default_rng([_CHOICES, self._seed]))
+        regrets, plies = truth.regrets[np.arange(len(truth)), actions], truth.states["ply"]
+        return stratified_mean_interval([regrets[plies == ply] for ply in np.unique(plies)])
+
+    @cached_property
+    def _truth(self) -> TruthSet:
+        game = self._game
+        shipped = shipped_truth_set()
+        if shipped.card["ruleset_digest"] == game.rules.digest:
+            return shipped.first_of_each_ply(SHIPPED_POSITIONS, FIRST_JUDGED_PLY)
+        plies = range(min(FIRST_JUDGED_PLY, game.rules.max_plies - 1), game.rules.max_plies)
+        states = np.concatenate([random_positions(game, self._positions, ply, self._seed)
+                                 for ply in plies])
+        return TruthSet(states, exact_move_values(game, states),
+                        np.zeros(len(states), dtype=np.uint8), {})
 
 
 def measure(

@@ -13,10 +13,10 @@ from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval
 from experiments.measure.records import Summary, distinct_games
 from experiments.options import command_line
+from experiments.report.gain import gain_markdown
 from experiments.report.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.report.tables import (
     SEAT_NAMES,
-    plain,
     summary_table,
     terminal_table,
     to_markdown,
@@ -50,6 +50,8 @@ def draw_learning(
 ) -> str:
     """Draw win rates against the panel, and regret, over training; Markdown that shows them.
 
+    It begins with what training gained over the untrained network.
+
     evaluations: those that `experiments.measure.panel` makes, each with its "steps".
     """
     curves: dict[str, list[tuple[int, Interval]]] = {}
@@ -58,14 +60,13 @@ def draw_learning(
             point = evaluation["steps"], Interval(*row["win_rate_interval"])
             curves.setdefault(row["opponent"], []).append(point)
     learning_curve(curves, folder / f"{name}-curve.png", subject)
-    shown = f"![Win rate of {subject} while it learned]({name}-curve.png)\n"
+    shown = (f"{gain_markdown(evaluations)}\n"
+             f"![Win rate of {subject} while it learned]({name}-curve.png)\n")
     regrets = [(evaluation["steps"], Interval.from_dict(evaluation["regret"]))
                for evaluation in evaluations if evaluation["regret"]]
     if regrets:
         regret_curve(regrets, folder / f"{name}-regret.png", subject)
-        shown += (f"\n![Regret of {subject} while it learned]({name}-regret.png)\n\n"
-                  "Regret at the end, in random positions from ply 6 on: "
-                  f"{plain(regrets[-1][1])} VP per move.\n")
+        shown += f"\n![Regret of {subject} while it learned]({name}-regret.png)\n"
     return shown
 
 
