@@ -17,6 +17,7 @@ import numpy as np
 import tyro
 
 from agents.networks.checkpoint import load_checkpoint
+from agents.networks.shipped import SHIPPED, shipped_path
 from agents.runs import check_writable, environment_info
 from agents.solve.book import Key, key_of, positions_by_ply
 from agents.solve.exact_values import Values
@@ -147,11 +148,11 @@ def distinct(
 
 
 def _about(source: str) -> dict[str, Any]:
-    """What a source is beyond its name: of a checkpoint its steps, config and checksum."""
-    name, _, path = source.partition(":")
-    if name not in ("ppo", "az"):
+    """What a source is beyond its name: of a network its steps, config and checksum."""
+    name, _, path = source.removesuffix(":sample").partition(":")
+    if name not in ("ppo", "az", *SHIPPED):
         return {}
-    card = load_checkpoint(path.removesuffix(":sample")).card
+    card = load_checkpoint(path or shipped_path(name)).card
     return {key: card[key] for key in ("steps", "config", "sha256") if key in card}
 
 
