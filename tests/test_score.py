@@ -15,7 +15,7 @@ from experiments.commands import score as command
 from experiments.commands.score import ScoreOptions, row_columns
 from experiments.measure import score as protocol
 from experiments.measure.intervals import stratified_mean_interval
-from experiments.measure.panel import PANEL
+from experiments.measure.match import PANEL
 from experiments.measure.score import LATER_PLIES, chance, load_openings, move_rows, score
 from experiments.measure.truth_set import shipped_truth_set
 

@@ -12,8 +12,7 @@ import tyro
 from agents.runs import check_writable, write_json_atomic
 from castle_env import Game, load_ruleset
 from castle_env.ruleset import STORM
-from experiments.measure.match import agent_of
-from experiments.measure.panel import PANEL
+from experiments.measure.match import PANEL, agent_of
 from experiments.measure.records import SummaryRow
 from experiments.measure.score import VERSION, MoveRow, Score, chance, score, task_count
 from experiments.measure.truth_set import shipped_truth_set

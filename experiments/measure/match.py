@@ -17,6 +17,9 @@ from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
 from castle_env.ruleset import Ruleset
 
+# Every agent is measured against the same opponents, whatever it trained against.
+PANEL: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
+
 # Games are played in groups of this many openings, each with a random stream of its own, so that
 # they do not depend on how the groups are shared out.
 GROUP: Final = 64

@@ -28,14 +28,12 @@ from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
 from experiments.measure.decisions import random_positions
 from experiments.measure.intervals import Interval, stratified_mean_interval
-from experiments.measure.match import check_match, play_match
+from experiments.measure.match import PANEL, check_match, play_match
 from experiments.measure.records import Summary, summarise
 from experiments.measure.truth_set import TruthSet, shipped_truth_set
 from experiments.options import command_line
 from experiments.progress import progress_bar
 
-# Every agent is measured against the same opponents, whatever it trained against.
-PANEL: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
 _SHORT_NAMES: Final = {"random": "random", "greedy": "greedy", "alphabeta:2": "ab2",
                        "alphabeta:4": "ab4"}
 # Random plies before each measured game, or fewer where a ruleset's games are too short.

@@ -21,8 +21,7 @@ from castle_env import Game, Ruleset
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
 from experiments.measure.intervals import Interval, stratified_mean_interval
-from experiments.measure.match import GROUP, agent_of, play_out
-from experiments.measure.panel import PANEL
+from experiments.measure.match import GROUP, PANEL, agent_of, play_out
 from experiments.measure.records import SummaryRow, summarise
 from experiments.measure.truth_set import TruthSet, shipped_truth_set
 
