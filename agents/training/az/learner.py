@@ -73,7 +73,7 @@ class AZLearner:
         self.steps += self.config.plies * self.config.num_envs
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.rate_after(self.steps)
-        due = int(self.steps * self.config.passes / self.config.batch_size)
+        due = int(self.window.added * self.config.passes / self.config.batch_size)
         while self.updates < due and self.window.filled >= self.config.batch_size:
             self._losses.append(self._update())
             self.updates += 1

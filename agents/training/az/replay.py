@@ -63,12 +63,14 @@ def _places(masks: Masks, width: int) -> npt.NDArray[np.bool_]:
 
 
 class ReplayWindow:
-    """A ring of the newest `size` samples; `filled` says how many there are."""
+    """A ring of the newest `size` samples.
+
+    added: how many have been put in so far. filled: how many of them are still there.
+    """
 
     def __init__(self, game: Game, size: int) -> None:
         self.size: Final = size
-        self.filled = 0
-        self._next = 0
+        self.added = 0
         self._states: Final = np.zeros(size, dtype=POSITION_DTYPE)
         self._policies: Final = np.zeros((size, most_actions(game)), dtype=np.uint16)
         self._values: Final = np.zeros(size, dtype=np.float32)
@@ -78,10 +80,14 @@ class ReplayWindow:
         for first in range(0, len(samples.values), self.size):
             some = slice(first, first + self.size)
             part = Samples(samples.states[some], samples.policies[some], samples.values[some])
-            rows = (self._next + np.arange(len(part.values))) % self.size
+            rows = (self.added + np.arange(len(part.values))) % self.size
             self._states[rows], self._policies[rows], self._values[rows] = part
-            self._next = (self._next + len(rows)) % self.size
-            self.filled = min(self.size, self.filled + len(rows))
+            self.added += len(rows)
+
+    @property
+    def filled(self) -> int:
+        """How many samples there are."""
+        return min(self.size, self.added)
 
     def draw(self, count: int, rng: np.random.Generator) -> Samples:
         """Samples (count,), each any of the window's."""
@@ -92,8 +98,7 @@ class ReplayWindow:
         """What the window holds, as plain values and small arrays."""
         states = self._states[:self.filled]
         return {
-            "filled": self.filled,
-            "next": self._next,
+            "added": self.added,
             "bitboards": np.stack([states[name] for name in _BITBOARDS]),
             "counts": np.stack([states[name] for name in _COUNTS]).astype(np.int16),
             "policies": self._policies[:self.filled].view(np.int16).copy(),
@@ -102,7 +107,7 @@ class ReplayWindow:
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take up what `get_state` gave."""
-        self.filled, self._next = state["filled"], state["next"]
+        self.added = state["added"]
         used = slice(self.filled)
         for name, column in zip(_BITBOARDS, state["bitboards"], strict=True):
             self._states[name][used] = column
