@@ -1,17 +1,24 @@
 """The rules on many positions at once: thin compiled loops over the functions in `kernels`.
 
 Shapes: `states` is (n,) of POSITION_DTYPE, `masks` (n, num_actions) int8, `planes`
-(n, PLANES, 36) float32 or uint8, `divisors` (PLANES,), all others (n,). Arrays named `out_...`
-are written.
+(n, PLANES, 36) float32 or uint8, `divisors` (PLANES,), `eights` (256, 8), all others (n,). Arrays
+named `out_...` are written.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from castle_env.board import DIRECTIONS, PASS, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS
+from castle_env.board import (
+    DIRECTIONS,
+    FIRST_COLUMN,
+    PASS,
+    SIZE,
+    STEPS,
+    STORM_ACTIONS,
+    SUDDEN_DEATH_ACTIONS,
+)
 from castle_env.compiled import kernel
 from castle_env.kernels import (
-    KINDS,
     Moves,
     Rules,
     RuleTable,
@@ -25,14 +32,16 @@ from castle_env.kernels import (
     play_action,
     play_pass,
     points_of_both,
+    square_of,
     swap,
 )
-from castle_env.observation import Divisors, Planes, write_observation
+from castle_env.observation import Divisors, Eights, Planes, write_observation
 from castle_env.position import Position, PositionArray
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.int8]
+Flags = npt.NDArray[np.bool_]
 
 
 NO_MOVES: Moves = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -42,23 +51,24 @@ NO_MOVES: Moves = (0, 0, 0, 0, 0, 0, 0, 0)
 def load(states: PositionArray, index: int) -> Position:
     """One row of a batch as a value."""
     row = states[index]
-    return Position(row.own, row.opposing, row.strongholds, row.bastion, row.own_hand,
-                    row.opposing_hand, row.own_forfeits, row.opposing_forfeits, row.ply)
+    return Position(int(row["own"]), int(row["opposing"]), int(row["strongholds"]),
+                    int(row["bastion"]), int(row["own_hand"]), int(row["opposing_hand"]),
+                    int(row["own_forfeits"]), int(row["opposing_forfeits"]), int(row["ply"]))
 
 
 @kernel
 def store(states: PositionArray, index: int, position: Position) -> None:
     """Write a value into a row of a batch."""
     row = states[index]
-    row.own = position.own
-    row.opposing = position.opposing
-    row.strongholds = position.strongholds
-    row.bastion = position.bastion
-    row.own_hand = position.own_hand
-    row.opposing_hand = position.opposing_hand
-    row.own_forfeits = position.own_forfeits
-    row.opposing_forfeits = position.opposing_forfeits
-    row.ply = position.ply
+    row["own"] = position.own
+    row["opposing"] = position.opposing
+    row["strongholds"] = position.strongholds
+    row["bastion"] = position.bastion
+    row["own_hand"] = position.own_hand
+    row["opposing_hand"] = position.opposing_hand
+    row["own_forfeits"] = position.own_forfeits
+    row["opposing_forfeits"] = position.opposing_forfeits
+    row["ply"] = position.ply
 
 
 @kernel
@@ -70,19 +80,36 @@ def moves_or_none(rules: Rules, position: Position) -> Moves:
 
 
 @kernel
-def write_mask(rules: Rules, position: Position, moves: Moves, out_mask: Masks) -> None:
-    """Write the legal action mask, shape (num_actions,), of a position with its legal moves."""
-    out_mask[:] = 0
-    kinds = KINDS if rules.steps else DIRECTIONS
-    none = True
-    for kind in range(kinds):
-        squares = moves[kind]
-        while squares:
-            out_mask[action_of(kind, squares & -squares)] = 1
-            squares &= squares - 1
-            none = False
-    if none and not is_over(rules, position):
-        out_mask[PASS] = 1
+def entry_lanes(moves: Moves, kind: int) -> int:
+    """Lanes of the legal entries of a kind, 0 to 3, as six bits."""
+    lanes = moves[kind]
+    if kind < 2:  # files: fold the ranks onto one another
+        lanes |= lanes >> 18
+        return (lanes | lanes >> 6 | lanes >> 12) & 0x3F
+    lanes |= lanes >> 3  # ranks: fold the files, then bring each sixth bit to its place
+    lanes = (lanes | lanes >> 1 | lanes >> 2) & FIRST_COLUMN
+    return (lanes | lanes >> 5 | lanes >> 10 | lanes >> 15 | lanes >> 20 | lanes >> 25) & 0x3F
+
+
+@kernel
+def write_mask(rules: Rules, moves: Moves, over: bool, out_mask: Masks) -> None:
+    """Write the legal action mask, shape (num_actions,), for legal moves, none when `over`."""
+    left = 0
+    for kind in range(DIRECTIONS):
+        lanes = entry_lanes(moves, kind)
+        left |= lanes
+        for lane in range(SIZE):
+            out_mask[kind * SIZE + lane] = lanes >> lane & 1
+    if rules.steps:
+        out_mask[STEPS:] = 0
+        for direction in range(DIRECTIONS):
+            squares = moves[DIRECTIONS + direction]
+            left |= squares
+            while squares:
+                square = square_of(squares & -squares)
+                out_mask[STEPS + square * DIRECTIONS + direction] = 1
+                squares &= squares - 1
+    out_mask[PASS] = left == 0 and not over
 
 
 @kernel
@@ -91,32 +118,53 @@ def write_masks(table: RuleTable, states: PositionArray, out_masks: Masks) -> No
     rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
-        write_mask(rules, position, moves_or_none(rules, position), out_masks[index])
+        over = is_over(rules, position)
+        write_mask(rules, NO_MOVES if over else legal_moves(rules, position), over,
+                   out_masks[index])
 
 
 @kernel
 def write_view(
     rules: Rules, position: Position, moves: Moves, player: int, divisors: Divisors,
-    out_planes: Planes,
+    eights: Eights, out_planes: Planes,
 ) -> None:
     """Write what `player` sees, to move or not, shape (PLANES, 36); `moves` are the mover's."""
     if player != position.ply & 1:
         position, moves = swap(position), NO_MOVES
-    write_observation(rules, position, moves, player, divisors, out_planes)
+    write_observation(rules, position, moves, player, divisors, eights, out_planes)
 
 
 @kernel
 def encode(
-    table: RuleTable, states: PositionArray, players: Ints, divisors: Divisors,
+    table: RuleTable, states: PositionArray, players: Ints, divisors: Divisors, eights: Eights,
     out_planes: Planes, out_masks: Masks,
 ) -> None:
     """Observations as `players` see them and legal action masks of a batch in one pass."""
     rules = table[0]
     for index in range(len(states)):
         position = load(states, index)
-        moves = moves_or_none(rules, position)
-        write_view(rules, position, moves, players[index], divisors, out_planes[index])
-        write_mask(rules, position, moves, out_masks[index])
+        over = is_over(rules, position)
+        moves = NO_MOVES if over else legal_moves(rules, position)
+        write_view(rules, position, moves, players[index], divisors, eights, out_planes[index])
+        write_mask(rules, moves, over, out_masks[index])
+
+
+@kernel
+def observe(
+    table: RuleTable, states: PositionArray, players: Ints, over: Flags, unheard: Flags,
+    divisors: Divisors, eights: Eights, out_planes: Planes, out_masks: Masks,
+) -> None:
+    """`encode` for games of which the environment says which are `over`.
+
+    A player of -1 stands for the one to move. Games that are `unheard` wait for a pass.
+    """
+    rules = table[0]
+    for index in range(len(states)):
+        position = load(states, index)
+        moves = NO_MOVES if over[index] else legal_moves(rules, position)
+        player = players[index] if players[index] >= 0 else position.ply & 1
+        write_view(rules, position, moves, player, divisors, eights, out_planes[index])
+        write_mask(rules, moves, over[index] and not unheard[index], out_masks[index])
 
 
 @kernel
@@ -143,6 +191,61 @@ def apply_actions(
         store(out_states, index, position)
         out_over[index] = is_over(rules, position)
     return -1
+
+
+@kernel
+def take_turns(
+    table: RuleTable, states: PositionArray, actions: Ints, over: Flags, unheard: Flags,
+    out_states: PositionArray, out_over: Flags,
+) -> tuple[int, int]:
+    """One action in each game that is not `over`, and a pass where the end is still `unheard`.
+
+    Returns the index of the first action that is out of range or illegal, or -1, and how many
+    games are over that were not heard to be. Outputs are other arrays than inputs, and count only
+    when -1 is returned; games that are over stay as they are.
+    """
+    rules, ended = table[0], 0
+    for index in range(len(states)):
+        action, position = actions[index], load(states, index)
+        if not over[index]:
+            if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
+                return index, 0
+            legal, position = play_action(rules, position, action)
+            if not legal:
+                return index, 0
+            out_over[index] = is_over(rules, position)
+            ended += out_over[index]
+        else:
+            out_over[index] = True
+            if unheard[index]:
+                if action != PASS:
+                    return index, 0
+                ended += 1
+        store(out_states, index, position)
+    return -1, ended
+
+
+@kernel
+def reply(
+    table: RuleTable, states: PositionArray, games: Ints, actions: Ints, over: Flags
+) -> tuple[int, int]:
+    """Play actions of the opponents, shape (k,), in the games with these numbers, (k,), in place.
+
+    Returns the index of the first action that is out of range or illegal, or -1, and how many of
+    the games are over now.
+    """
+    rules, ended = table[0], 0
+    for index in range(len(games)):
+        game, action = games[index], actions[index]
+        if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
+            return index, 0
+        legal, position = play_action(rules, load(states, game), action)
+        if not legal:
+            return index, 0
+        store(states, game, position)
+        over[game] = is_over(rules, position)
+        ended += over[game]
+    return -1, ended
 
 
 @kernel
@@ -174,18 +277,13 @@ def choose_from_masks(masks: Masks, uniforms: Floats, out_actions: Ints) -> None
 
     A row without any allowed action gets 0, as `Discrete.sample` does.
     """
+    allowed = np.zeros(masks.shape[1] + 1, dtype=np.int64)
     for index in range(len(masks)):
         count = 0
         for action in range(masks.shape[1]):
+            allowed[count] = action  # overwritten by the next one unless it counts
             count += masks[index, action]
-        left = int(uniforms[index] * count)
-        out_actions[index] = 0
-        for action in range(masks.shape[1]):
-            if masks[index, action]:
-                if left == 0:
-                    out_actions[index] = action
-                    break
-                left -= 1
+        out_actions[index] = allowed[int(uniforms[index] * count)] if count else 0
 
 
 @kernel

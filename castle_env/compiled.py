@@ -9,10 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
 from numba.core.caching import FunctionCache
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
+
+# False with NUMBA_DISABLE_JIT=1, for debugging: then everything runs as plain Python.
+COMPILED: Final = not config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -30,6 +33,8 @@ def inlined_kernel(function: Kernel) -> Kernel:
 
 
 def _compiled(function: Kernel, forceinline: bool) -> Kernel:
+    if not COMPILED:
+        return function
     compiled: Any = njit(nogil=True, forceinline=forceinline)(function)
     try:
         compiled._cache = _Cache(function)

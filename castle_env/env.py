@@ -1,33 +1,42 @@
 """The Gymnasium environment: one learner against an opponent that plays inside the env."""
 
-from typing import Any
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from castle_env.board import PASS
+from castle_env.batch import observe, reply
+from castle_env.board import SQUARES
 from castle_env.game import Game
-from castle_env.observation import ObservationDtype
+from castle_env.info import END_REASONS, no_end_info, one_end_info
+from castle_env.observation import EIGHTS, OBSERVATION_SHAPE, PLANES, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
+    Illegal,
+    ObservationKind,
     OpponentSource,
     Reward,
     RulesetSource,
     Seat,
-    check_environment_options,
+    check_options,
+    check_reset_options,
     choose_seats,
     load_game,
     load_opponent,
     observation_space,
     rewards_of,
+    start_states,
 )
 from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
 from castle_env.spaces import LegalDiscrete
 
-Observation = npt.NDArray[Any]
+Observation = Any  # planes (18, 6, 6), or a dict of them and of a mask
+Flags = npt.NDArray[np.bool_]
+
+FIRST_GAME: Final = np.zeros(1, dtype=np.int64)
 
 
 class CastleEnv(gym.Env[Observation, np.int64]):
@@ -35,8 +44,10 @@ class CastleEnv(gym.Env[Observation, np.int64]):
 
     ## Action space
     `Discrete(25)` in storm, `Discrete(169)` in sudden death, numbered in `castle_env.board`.
-    `sample()` draws legal actions. An illegal action raises `IllegalActionError`, another thing
-    than an integer in range `ActionError`; both change nothing.
+    `sample()` draws legal actions. An illegal action raises `IllegalActionError` and changes
+    nothing; with `illegal="random"` a random legal action is played in its place, with
+    `illegal="lose"` the game ends and the learner has lost. Another thing than an integer in range
+    always raises `ActionError`, and a step after the end `IllegalActionError`.
 
     ## Observation space
     `Box(0, 1, (18, 6, 6), float32)`, relative to the learner, who is always to move:
@@ -52,16 +63,18 @@ class CastleEnv(gym.Env[Observation, np.int64]):
 
     Planes 12 - 17 hold one number in all 36 squares. With `observation_dtype="uint8"` the numbers
     are not divided, but whole counts, turns left no more than 255; the space's `high` says how
-    great each can be.
+    great each can be. With `observation="dict"` it is {"observation": the planes,
+    "action_mask": (num_actions,) int8}.
 
     ## Rewards
     0 until the game ends. Then with `reward="outcome"` +1, 0 or -1, with `reward="margin"` the
-    learner's VP margin / (2 x factions per player). The step that ends the game carries it, also
-    when the opponent's reply ends the game.
+    learner's VP margin / (2 x factions per player); a game lost by an illegal action is -1 in
+    both. The step that ends the game carries it, also when the opponent's reply ends the game.
 
     ## Starting state
     The empty board, in which the opponent has moved once if the learner is player 1. `reset` takes
-    no options.
+    `options={"position": text}` to start elsewhere; the opponent moves first where the learner is
+    not to move. Unknown options raise `OptionError`.
 
     ## Episode end
     Terminated when the game is over by its rules, the turn limit among them; never truncated. If
@@ -69,19 +82,22 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     only legal action is `pass`, and its step ends the episode.
 
     ## Info
-    `action_mask`: (num_actions,) int8, 1 = legal, at every step. At the end also `outcome` (the
-    fields of `castle_env.Outcome`, winner -1 for a draw), `final_position` (text) and `seat` (the
-    learner's).
+    Numbers under the same keys at every step, listed in `castle_env.info`: `action_mask`, `seat`
+    (the learner's), `played_action`, `illegal_action`, `end_reason`, `winner`, `margin`,
+    `victory_points` and `points_by_row`; with `text_info=True` also `position` and
+    `end_reason_text`.
 
     ## Arguments
     ruleset: a preset's name, a TOML file's path, a dict of keys or a `Ruleset`. opponent: an
     agent or its name. seat: 0, 1, "random" or "alternate" (from 0 on, also after a reset with a
     seed). reward: "outcome" or "margin". render_mode: "human", "rgb_array", "ansi" or "svg".
-    observation_dtype: "float32" or "uint8".
+    observation: "planes" or "dict". observation_dtype: "float32" or "uint8". illegal: "raise",
+    "random" or "lose". text_info: whether `info` has texts.
 
     ## Version history
-    v1: planes 10 and 11 count the factions beside each stronghold, and `observation_dtype`. v0:
-    they said by 0 and 1 who controls it.
+    v1: planes 10 and 11 count the factions beside each stronghold; `info` is numbers, with the
+    same keys at every step. v0: planes 10 and 11 said by 0 and 1 who controls it; the last `info`
+    had `outcome` and `final_position`.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
@@ -93,23 +109,33 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         seat: Seat = "random",
         reward: Reward = "outcome",
         render_mode: str | None = None,
+        observation: ObservationKind = "planes",
         observation_dtype: ObservationDtype = "float32",
+        illegal: Illegal = "raise",
+        text_info: bool = False,
     ) -> None:
-        check_environment_options(seat, reward, render_mode, observation_dtype)
+        check_options(seat=seat, reward=reward, render_mode=render_mode, observation=observation,
+                      observation_dtype=observation_dtype, illegal=illegal, text_info=text_info)
         self.game: Game = load_game(ruleset)
         self.renderer = Renderer(self.game, render_mode, self.metadata["render_fps"])
         self.render_mode = render_mode
         self.opponent = load_opponent(opponent, self.game)
-        self.observation_space = observation_space(self.game, observation_dtype)
+        self.observation_space = observation_space(self.game, observation_dtype, observation)
         self.action_space = self._legal_actions = LegalDiscrete(self.game.num_actions)
         self.seat = 0
-        self._seats: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._players: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._seat_rule = seat
         self._reward = reward
         self._dtype: ObservationDtype = observation_dtype
+        self._as_dict = observation == "dict"
+        self._illegal = illegal
+        self._text_info = text_info
         self._episodes = 0
         self._states: PositionArray = self.game.initial_states(1)
-        self._over = False
+        self._over = np.zeros(1, dtype=np.bool_)
+        # Whether the game was over before the learner had a turn, which is a pass.
+        self._unheard = np.zeros(1, dtype=np.bool_)
+        self._loser = -1
         self._mask: npt.NDArray[np.int8] | None = None
 
     @property
@@ -129,37 +155,50 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start a new game; the opponent moves first when the learner is player 1."""
+        """Start a new game; the opponent moves first when the learner is not to move.
+
+        options: {"position": text} for another start than the empty board.
+        """
+        check_reset_options(options, ("position",))
+        start = start_states(self.game, options, 1)
         super().reset(seed=seed)
         if seed is not None:
             self._episodes = 0
-        start = self.game.initial_states(1)
+        states = self.game.initial_states(1) if start is None else start
         self.renderer.start()
-        episode = np.array([self._episodes])
-        self._seats = choose_seats(self._seat_rule, episode, self.np_random)
-        self.seat = int(self._seats[0])
+        players = choose_seats(self._seat_rule, np.array([self._episodes]), self.np_random)
+        over = np.zeros(1, dtype=np.bool_)
         self._episodes += 1
-        self._states, self._over = self._reply(start) if self.seat == 1 else (start, False)
-        observation, mask = self._encode()
-        if self._over:
-            mask[PASS] = 1
+        if states["ply"][0] & 1 != players[0]:
+            states = self._reply(states, over)
+        self._states, self._over, self._unheard = states, over, over.copy()
+        self._players, self.seat, self._loser = players, int(players[0]), -1
+        observation, mask = self._observe()
         self._legal_actions.begin(mask, seed)
-        return observation, {"action_mask": self._keep(mask)}
+        return observation, self._info(mask, -1, 0, no_end_info())
 
     def step(
         self, action: np.int64
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play the learner's action and, while the game goes on, the opponent's reply."""
-        number = self.game.check_action(action)
-        if not self._current_mask()[number]:
-            raise self.game.illegal(self.state, number)
-        if not self._over:
-            states, over = self._play(self._states, number)
-            self._states, self._over = (states, over) if over else self._reply(states)
-        observation, mask = self._encode()
+        number, wrong = self._legalised(self.game.check_action(action))
+        reward, ends = 0.0, None
+        if wrong and self._illegal == "lose":
+            self._loser, self._over = self.seat, np.ones(1, dtype=np.bool_)
+        elif not self._over[0]:
+            over = np.zeros(1, dtype=np.bool_)
+            states = self._play(self._states, number, over)
+            self._states = states if over[0] else self._reply(states, over)
+            self._over = over
+        over_now = bool(self._over[0])
+        self._unheard = np.zeros(1, dtype=np.bool_)
+        if over_now:
+            ends = one_end_info(self.game, self._states, self._loser)
+            reward = self._final_reward(ends["margin"])
+        observation, mask = self._observe()
         self._legal_actions.go_on(mask)
-        info = {"action_mask": self._keep(mask)}
-        return observation, self._final(info) if self._over else 0.0, self._over, False, info
+        return (observation, reward, over_now, False,
+                self._info(mask, number, int(wrong), ends or no_end_info()))
 
     def render(self) -> Any:
         """The current frame: an array, text, SVG text, or None when shown in a window."""
@@ -170,32 +209,60 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         """Close the window, if there is one."""
         self.renderer.close()
 
-    def _play(self, states: PositionArray, action: int) -> tuple[PositionArray, bool]:
-        after, over = self.game.advance(states, np.array([action]))
+    def _legalised(self, number: int) -> tuple[int, bool]:
+        """The action to play, and whether the one that was given is illegal."""
+        mask = self._current_mask()
+        if mask[number]:
+            return number, False
+        if self._illegal == "raise" or (self._over[0] and not self._unheard[0]):
+            raise self.game.illegal(self.state, number)
+        if self._illegal == "random":
+            number = int(self.np_random.choice(mask.nonzero()[0]))
+        return number, True
+
+    def _play(self, states: PositionArray, action: int, over: Flags) -> PositionArray:
+        """The position after an action; `over` is written."""
+        after = states.copy()
+        actions = np.array([action], dtype=np.int64)
+        if reply(self.game.table, after, FIRST_GAME, actions, over)[0] >= 0:
+            raise self.game.illegal(Position(*states[0].item()), self.game.check_action(action))
         self.renderer.record(states, action)
-        return after, bool(over[0])
+        return after
 
-    def _reply(self, states: PositionArray) -> tuple[PositionArray, bool]:
-        return self._play(states, int(self.opponent.select_actions(states, self.np_random)[0]))
+    def _reply(self, states: PositionArray, over: Flags) -> PositionArray:
+        action = self.opponent.select_actions(states, self.np_random)[0]
+        return self._play(states, int(action), over)
 
-    def _encode(self) -> tuple[Observation, npt.NDArray[np.int8]]:
-        observations, masks = self.game.encode(self._states, self._seats, self._dtype)
-        return observations[0], masks[0]
-
-    def _keep(self, mask: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        self._mask = mask
+    def _observe(self) -> tuple[Observation, npt.NDArray[np.int8]]:
+        planes = np.empty((1, PLANES, SQUARES), dtype=self._dtype)
+        mask = np.empty((1, self.game.num_actions), dtype=np.int8)
+        observe(self.game.table, self._states, self._players, self._over, self._unheard,
+                self.game.divisors[self._dtype], EIGHTS[self._dtype], planes, mask)
+        seen = planes.reshape(OBSERVATION_SHAPE)
+        self._mask = mask[0]
         if self.render_mode == "human":
             self.render()
-        return mask.copy()
+        if self._as_dict:
+            return {"observation": seen, "action_mask": mask[0].copy()}, mask[0]
+        return seen, mask[0]
+
+    def _info(
+        self, mask: npt.NDArray[np.int8], action: int, illegal: int, ends: dict[str, Any]
+    ) -> dict[str, Any]:
+        info = {"action_mask": mask.copy(), "seat": self.seat, "played_action": action,
+                "illegal_action": illegal, **ends}
+        if self._text_info:
+            info["position"] = self.position
+            info["end_reason_text"] = END_REASONS[ends["end_reason"]]
+        return info
+
+    def _final_reward(self, margin: int) -> float:
+        if self._loser >= 0:
+            return -1.0
+        margins = np.array([-margin if self.seat else margin])
+        return float(rewards_of(self.game, margins, self._reward)[0])
 
     def _current_mask(self) -> npt.NDArray[np.int8]:
         if self._mask is None:
             raise ResetNeeded("the environment is used before its first reset()")
         return self._mask
-
-    def _final(self, info: dict[str, Any]) -> float:
-        outcome = self.game.outcome(self.state)
-        assert outcome is not None
-        info |= {"outcome": outcome.to_dict(), "final_position": self.position, "seat": self.seat}
-        margin = -outcome.margin if self.seat else outcome.margin
-        return float(rewards_of(self.game, np.array([margin]), self._reward)[0])

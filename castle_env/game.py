@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from castle_env import batch, kernels, notation
+from castle_env import batch, kernels, notation, single
 from castle_env.board import SQUARES, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
 from castle_env.errors import ActionError, IllegalActionError, OptionError
 from castle_env.observation import (
+    EIGHTS,
     OBSERVATION_DTYPES,
     OBSERVATION_SHAPE,
     PLANES,
@@ -65,7 +66,7 @@ class Game:
         self.rules: Final = rules
         self.table: Final = kernels.rule_table(rules)
         self._rules: Final = self.table[0]
-        self._divisors: Final = {dtype: plane_divisors(rules, dtype)
+        self.divisors: Final = {dtype: plane_divisors(rules, dtype)
                                  for dtype in OBSERVATION_DTYPES}
         self.num_actions: Final = STORM_ACTIONS if rules.mode == STORM else SUDDEN_DEATH_ACTIONS
 
@@ -85,18 +86,17 @@ class Game:
 
     def is_terminal(self, state: Position) -> bool:
         """Whether the game is over by its rules."""
-        return bool(kernels.is_over(self._rules, state))
+        return bool(single.over(self.table, tuple(state)))
 
     def legal_action_mask(self, state: Position) -> npt.NDArray[np.int8]:
         """Shape (num_actions,), int8, 1 = legal; all zero once the game is over."""
         mask = np.empty(self.num_actions, dtype=np.int8)
-        batch.write_mask(self._rules, state, batch.moves_or_none(self._rules, state), mask)
+        single.mask(self.table, tuple(state), mask)
         return mask
 
     def legal_actions(self, state: Position) -> list[int]:
         """Indices of the legal actions in ascending order; empty once the game is over."""
-        actions: list[int] = np.flatnonzero(self.legal_action_mask(state)).tolist()
-        return actions
+        return single.list_actions(self.table, tuple(state))
 
     def apply(self, state: Position, action: int) -> Position:
         """The position after an action (an int or any numpy integer).
@@ -105,10 +105,10 @@ class Game:
         names move and position, for one that may not be played here.
         """
         number = self.check_action(action)
-        legal, after = kernels.play_action(self._rules, state, number)
-        if not legal:
+        after = single.apply(self.table, tuple(state), number)
+        if after[-1] < 0:
             raise self.illegal(state, number)
-        return after
+        return Position._make(after)
 
     def check_action(self, action: object) -> int:
         """The action's number; `ActionError` unless it is an integer in range."""
@@ -153,7 +153,7 @@ class Game:
         )
 
     def _points(self, state: Position) -> tuple[kernels.Points, kernels.Points]:
-        own, opposing = kernels.points_of_both(self._rules, state)
+        own, opposing = single.points(self.table, tuple(state))
         return (opposing, own) if state.ply & 1 else (own, opposing)
 
     def _reason(self, state: Position) -> str:
@@ -196,8 +196,7 @@ class Game:
         player who is not to move.
         """
         planes = np.empty((PLANES, SQUARES), dtype=dtype)
-        moves = batch.moves_or_none(self._rules, state)
-        batch.write_view(self._rules, state, moves, player, self._divisors[dtype], planes)
+        single.view(self.table, tuple(state), player, self.divisors[dtype], EIGHTS[dtype], planes)
         return planes.reshape(OBSERVATION_SHAPE)
 
     def symmetries(self) -> list[Symmetry]:
@@ -298,7 +297,8 @@ class Game:
         players = states["ply"] & 1 if players is None else players
         planes = np.empty((len(states), PLANES, SQUARES), dtype=dtype)
         masks = np.empty((len(states), self.num_actions), dtype=np.int8)
-        batch.encode(self.table, states, players, self._divisors[dtype], planes, masks)
+        batch.encode(self.table, states, players, self.divisors[dtype], EIGHTS[dtype], planes,
+                     masks)
         return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
 
     def observations(self, states: PositionArray) -> Planes:

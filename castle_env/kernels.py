@@ -22,7 +22,7 @@ from castle_env.board import (
     STEPS,
     TOP_ROW,
 )
-from castle_env.compiled import kernel
+from castle_env.compiled import COMPILED, kernel
 from castle_env.position import Position
 from castle_env.ruleset import SUDDEN_DEATH, Ruleset
 
@@ -100,7 +100,8 @@ def rule_table(rules: Ruleset) -> RuleTable:
     if points.squares is not None:
         table["uses_squares"] = 1
         table["squares"] = np.array(points.squares).reshape(-1)
-    return table
+    # Compiled code reads the fields of any row as attributes, plain Python those of a record.
+    return table if COMPILED else table.view(np.recarray)
 
 
 def _doors(entry_lanes: str) -> npt.NDArray[np.int64]:
@@ -123,10 +124,11 @@ def _doors(entry_lanes: str) -> npt.NDArray[np.int64]:
 @kernel
 def popcount(bits: int) -> int:
     """Number of set bits (the SWAR sum, which LLVM turns into one instruction)."""
+    bits = int(bits)  # plain Python must not overflow the integers of NumPy
     bits = bits - ((bits >> 1) & 0x5555555555555555)
     bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
     bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return (bits * 0x0101010101010101) >> 56
+    return (bits * 0x0101010101010101) >> 56 & 0xFF
 
 
 @kernel

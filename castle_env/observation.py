@@ -41,6 +41,7 @@ from castle_env.ruleset import Ruleset
 # Planes of either type, shape (..., PLANES, 36) or (..., PLANES, 6, 6).
 Planes: TypeAlias = npt.NDArray[Any]
 Divisors: TypeAlias = npt.NDArray[np.float64]
+Eights: TypeAlias = npt.NDArray[Any]
 ObservationDtype: TypeAlias = Literal["float32", "uint8"]
 
 OBSERVATION_DTYPES: Final = ("float32", "uint8")
@@ -49,6 +50,10 @@ FIRST_ENTRY_PLANE: Final = 4
 SEAT_PLANE: Final = 17
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
 MOST: Final = 255
+
+# Eight bits at a time: their numbers as zeros and ones, in each type, which are then copied whole.
+EIGHTS: Final = {dtype: np.array([[byte >> bit & 1 for bit in range(8)] for byte in range(256)],
+                                 dtype=dtype) for dtype in OBSERVATION_DTYPES}
 
 
 def plane_maxima(rules: Ruleset) -> npt.NDArray[np.int64]:
@@ -64,19 +69,38 @@ def plane_divisors(rules: Ruleset, dtype: ObservationDtype) -> Divisors:
 
 
 @kernel
-def write_plane(plane: Planes, bits: int) -> None:
-    """Write a bitboard as zeros and ones into a plane of shape (36,)."""
-    for square in range(SQUARES):
-        plane[square] = (bits >> square) & 1
+def write_plane(planes: Planes, plane: int, bits: int, eights: Eights) -> None:
+    """Write a bitboard as zeros and ones into one of the planes, shape (PLANES, 36)."""
+    # All eight are read before one is written: only then does LLVM move them in one piece.
+    for at in range(0, SQUARES - DIRECTIONS, 8):
+        byte = bits >> at & 0xFF
+        a, b, c, d = eights[byte, 0], eights[byte, 1], eights[byte, 2], eights[byte, 3]
+        e, f, g, h = eights[byte, 4], eights[byte, 5], eights[byte, 6], eights[byte, 7]
+        planes[plane, at], planes[plane, at + 1], planes[plane, at + 2] = a, b, c
+        planes[plane, at + 3], planes[plane, at + 4], planes[plane, at + 5] = d, e, f
+        planes[plane, at + 6], planes[plane, at + 7] = g, h
+    byte = bits >> 32
+    a, b, c, d = eights[byte, 0], eights[byte, 1], eights[byte, 2], eights[byte, 3]
+    planes[plane, 32], planes[plane, 33], planes[plane, 34], planes[plane, 35] = a, b, c, d
 
 
 @kernel
-def write_neighbours(plane: Planes, factions: int, strongholds: int, divisor: float) -> None:
-    """Write how many of `factions` stand beside each stronghold into a plane of shape (36,)."""
-    plane[:] = 0
+def fill_plane(planes: Planes, plane: int, number: float) -> None:
+    """Write a number into all squares of a plane."""
+    for square in range(SQUARES):
+        planes[plane, square] = number
+
+
+@kernel
+def write_neighbours(
+    planes: Planes, plane: int, factions: int, strongholds: int, divisor: float
+) -> None:
+    """Write into a plane how many of `factions` stand beside each stronghold."""
+    fill_plane(planes, plane, 0)
     while strongholds:
         stronghold = strongholds & -strongholds
-        plane[square_of(stronghold)] = popcount(factions & neighbours(stronghold)) / divisor
+        count = popcount(factions & neighbours(stronghold))
+        planes[plane, square_of(stronghold)] = count / divisor
         strongholds ^= stronghold
 
 
@@ -87,32 +111,33 @@ def write_observation(
     moves: Moves,
     player: int,
     divisors: Divisors,
+    eights: Eights,
     planes: Planes,
 ) -> None:
     """Write the planes of a position into `planes`, shape (PLANES, 36).
 
     `position` is seen from `player`; `moves` are that player's legal moves, all empty when it is
-    not to move; `divisors` are those of the planes' type.
+    not to move; `divisors` and `eights` are those of the planes' type.
     """
     own, opposing, strongholds = position.own, position.opposing, position.strongholds
-    write_plane(planes[0], own)
-    write_plane(planes[1], opposing)
-    write_plane(planes[2], strongholds)
-    write_plane(planes[3], position.bastion)
+    write_plane(planes, 0, own, eights)
+    write_plane(planes, 1, opposing, eights)
+    write_plane(planes, 2, strongholds, eights)
+    write_plane(planes, 3, position.bastion, eights)
     for side in range(DIRECTIONS):
-        write_plane(planes[FIRST_ENTRY_PLANE + side], moves[side])
+        write_plane(planes, FIRST_ENTRY_PLANE + side, moves[side], eights)
     besieged = neighbours(strongholds)
-    write_plane(planes[8], own & besieged)
-    write_plane(planes[9], opposing & besieged)
-    write_neighbours(planes[10], own, strongholds, divisors[10])
-    write_neighbours(planes[11], opposing, strongholds, divisors[11])
+    write_plane(planes, 8, own & besieged, eights)
+    write_plane(planes, 9, opposing & besieged, eights)
+    write_neighbours(planes, 10, own, strongholds, divisors[10])
+    write_neighbours(planes, 11, opposing, strongholds, divisors[11])
     factions = rules.factions
     own_lost = factions - position.own_hand - popcount(own) - position.own_forfeits
     opposing_lost = (factions - position.opposing_hand - popcount(opposing)
                      - position.opposing_forfeits)
-    planes[12] = position.own_hand / divisors[12]
-    planes[13] = position.opposing_hand / divisors[13]
-    planes[14] = opposing_lost / divisors[14]
-    planes[15] = own_lost / divisors[15]
-    planes[16] = min((rules.max_plies - position.ply) / divisors[16], MOST)
-    planes[17] = player
+    fill_plane(planes, 12, position.own_hand / divisors[12])
+    fill_plane(planes, 13, position.opposing_hand / divisors[13])
+    fill_plane(planes, 14, opposing_lost / divisors[14])
+    fill_plane(planes, 15, own_lost / divisors[15])
+    fill_plane(planes, 16, min((rules.max_plies - position.ply) / divisors[16], MOST))
+    fill_plane(planes, 17, player)

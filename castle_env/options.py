@@ -17,16 +17,30 @@ from castle_env.observation import (
     ObservationDtype,
     plane_maxima,
 )
+from castle_env.position import Position, PositionArray, stack
 from castle_env.ruleset import Ruleset, load_ruleset
 
 RulesetSource: TypeAlias = Ruleset | str | Path | dict[str, Any]
 OpponentSource: TypeAlias = Agent | str
 Seat: TypeAlias = Literal[0, 1, "random", "alternate"]
 Reward: TypeAlias = Literal["outcome", "margin"]
+Illegal: TypeAlias = Literal["raise", "random", "lose"]
+ObservationKind: TypeAlias = Literal["planes", "dict"]
 
 SEATS: Final = (0, 1, "random", "alternate")
 REWARDS: Final = ("outcome", "margin")
 RENDER_MODES: Final = ("human", "rgb_array", "ansi", "svg")
+ILLEGAL: Final = ("raise", "random", "lose")
+OBSERVATIONS: Final = ("planes", "dict")
+CHOICES: Final[dict[str, tuple[object, ...]]] = {
+    "seat": SEATS,
+    "reward": REWARDS,
+    "render_mode": (None, *RENDER_MODES),
+    "observation": OBSERVATIONS,
+    "observation_dtype": OBSERVATION_DTYPES,
+    "illegal": ILLEGAL,
+    "text_info": (False, True),
+}
 
 
 def load_game(source: RulesetSource) -> Game:
@@ -44,20 +58,50 @@ def load_opponent(source: OpponentSource, game: Game) -> Agent:
     return make_agent(source, game) if isinstance(source, str) else as_agent(source, "opponent")
 
 
-def check_environment_options(
-    seat: object, reward: object, render_mode: object, observation_dtype: object
-) -> None:
-    """Raise `OptionError` for a value that an environment does not know."""
-    _check_choice("seat", seat, SEATS)
-    _check_choice("reward", reward, REWARDS)
-    _check_choice("render_mode", render_mode, (None, *RENDER_MODES))
-    _check_choice("observation_dtype", observation_dtype, OBSERVATION_DTYPES)
+def check_options(**values: object) -> None:
+    """Raise `OptionError` for a value that environments do not know, by the option's name."""
+    for option, value in values.items():
+        allowed = CHOICES[option]
+        if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool)
+                   for choice in allowed):
+            raise OptionError(f"{option} is {value!r}; allowed: "
+                              f"{', '.join(repr(choice) for choice in allowed)}")
 
 
-def _check_choice(option: str, value: object, allowed: tuple[object, ...]) -> None:
-    if isinstance(value, bool) or value not in allowed:
-        raise OptionError(f"{option} is {value!r}; allowed: "
-                          f"{', '.join(repr(choice) for choice in allowed)}")
+def check_reset_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> None:
+    """Raise `OptionError` for an option of `reset` that there is not."""
+    for option in options or ():
+        if option not in allowed:
+            raise OptionError(f"reset option {option!r} is unknown; allowed: {', '.join(allowed)}")
+
+
+def start_states(game: Game, options: dict[str, Any] | None, count: int) -> PositionArray | None:
+    """Positions of `options["position"]`, shape (count,); None without this option.
+
+    It is one text for all games, or a list, tuple or array of `count` texts. Raises `OptionError`
+    for another thing or a game that is over, and `PositionError` for a text that is no position.
+    """
+    if options is None or "position" not in options:
+        return None
+    texts = options["position"]
+    if isinstance(texts, np.ndarray):
+        texts = texts.tolist()
+    if isinstance(texts, str):
+        return np.repeat(stack([_start_position(game, texts)]), count)
+    if not isinstance(texts, list | tuple) or len(texts) != count:
+        raise OptionError(f"position is {texts!r}; allowed: a text, or {count} texts")
+    return stack([_start_position(game, text) for text in texts])
+
+
+def _start_position(game: Game, text: object) -> Position:
+    if not isinstance(text, str):
+        raise OptionError(f"position is {text!r}; allowed: a text such as "
+                          f"{game.format_position(game.initial_state())!r}")
+    position = game.parse_position(text)
+    if game.is_terminal(position):
+        raise OptionError(f"position is {text!r}, where the game is over; allowed: one in which "
+                          "it goes on")
+    return position
 
 
 def choose_seats(
@@ -71,13 +115,24 @@ def choose_seats(
     return np.full(len(episodes), rule)
 
 
-def observation_space(game: Game, dtype: ObservationDtype) -> "spaces.Box[Any]":
-    """Planes as listed in `castle_env.observation`: 0 to 1, or counts as uint8."""
+def observation_space(
+    game: Game, dtype: ObservationDtype, kind: ObservationKind
+) -> "spaces.Space[Any]":
+    """Planes as listed in `castle_env.observation`, 0 to 1 or counts as uint8.
+
+    As "dict" also the mask: {"observation": planes, "action_mask": (num_actions,) int8}.
+    """
+    planes: spaces.Box[Any]
     if dtype == "float32":
-        return spaces.Box(0.0, 1.0, OBSERVATION_SHAPE, np.float32)
-    high = np.empty(OBSERVATION_SHAPE, dtype=np.uint8)
-    high[:] = np.minimum(plane_maxima(game.rules), MOST)[:, None, None]
-    return spaces.Box(np.zeros_like(high), high, dtype=np.uint8)
+        planes = spaces.Box(0.0, 1.0, OBSERVATION_SHAPE, np.float32)
+    else:
+        high = np.empty(OBSERVATION_SHAPE, dtype=np.uint8)
+        high[:] = np.minimum(plane_maxima(game.rules), MOST)[:, None, None]
+        planes = spaces.Box(np.zeros_like(high), high, dtype=np.uint8)
+    if kind == "planes":
+        return planes
+    mask = spaces.Box(0, 1, (game.num_actions,), np.int8)
+    return spaces.Dict({"observation": planes, "action_mask": mask})
 
 
 def margin_scale(game: Game) -> float:

@@ -25,6 +25,11 @@ MAX_POINTS: Final = 100
 FOUR_CENTRAL: Final = ("......", "......", "..##..", "..##..", "......", "......")
 
 
+def canonical_mode(mode: str) -> str:
+    """The one form of a mode's name, "sudden_death" also for "sudden-death"."""
+    return mode.replace("-", "_")
+
+
 @dataclass(frozen=True)
 class VictoryPoints:
     """Victory Points for each thing counted at the end; the terms are added up.
@@ -75,6 +80,8 @@ class Ruleset:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise _wrong("name", self.name, "a text that is not empty")
+        if isinstance(self.mode, str) and canonical_mode(self.mode) in MODES:
+            object.__setattr__(self, "mode", canonical_mode(self.mode))
         _check_choice("mode", self.mode, MODES)
         object.__setattr__(self, "strongholds", _stronghold_rows(self.strongholds))
         _check_integer("factions_per_player", self.factions_per_player, 1, MAX_FACTIONS)
@@ -107,8 +114,10 @@ class Ruleset:
         _check_keys(keys, [field.name for field in fields(cls)], "")
         if "mode" not in keys:
             raise RulesetError(f"ruleset key 'mode' is missing; allowed: {_choices(MODES)}")
-        _check_choice("mode", keys["mode"], MODES)
         given = dict(keys)
+        if isinstance(given["mode"], str) and canonical_mode(given["mode"]) in MODES:
+            given["mode"] = canonical_mode(given["mode"])
+        _check_choice("mode", given["mode"], MODES)
         points = given.pop("victory_points", {})
         if not isinstance(points, dict):
             raise _wrong("victory_points", points, "a table")
@@ -138,12 +147,13 @@ def preset_names() -> list[str]:
 
 
 def load_ruleset(source: str | Path) -> Ruleset:
-    """Ruleset from a preset's name or the path of a TOML file.
+    """Ruleset from a preset's name, with "-" or "_", or the path of a TOML file.
 
     Raises `RulesetError` that names the file and the key at fault.
     """
-    if str(source) in preset_names():
-        file = resources.files("castle_env") / "rulesets" / f"{source}.toml"
+    preset = str(source).replace("_", "-")
+    if preset in preset_names():
+        file = resources.files("castle_env") / "rulesets" / f"{preset}.toml"
         return Ruleset.from_dict(tomllib.loads(file.read_text(encoding="utf-8")))
     if not isinstance(source, str | Path) or not os.path.isfile(source):
         raise RulesetError(f"no ruleset {str(source)!r}: neither a file nor one of "

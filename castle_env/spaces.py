@@ -7,6 +7,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from castle_env.batch import choose_from_masks
+from castle_env.slices import Slices
 
 Masks = npt.NDArray[np.int8]
 
@@ -69,9 +70,10 @@ class LegalDiscrete(spaces.Discrete):
 class LegalMultiDiscrete(spaces.MultiDiscrete):
     """`MultiDiscrete` of n games whose `sample()` without a mask draws a legal action in each."""
 
-    def __init__(self, num_envs: int, num_actions: int) -> None:
+    def __init__(self, num_envs: int, num_actions: int, slices: Slices) -> None:
         super().__init__(np.full(num_envs, num_actions))
         self.legal_action_masks: Masks | None = None
+        self._slices: Final = slices
 
     def sample(self, mask: Any = None, probability: Any = None) -> npt.NDArray[np.int64]:
         """Random actions, shape (n,): by `mask` or `probability` as in `MultiDiscrete`, else legal.
@@ -80,7 +82,9 @@ class LegalMultiDiscrete(spaces.MultiDiscrete):
         """
         if mask is not None or probability is not None or self.legal_action_masks is None:
             return super().sample(mask, probability)
-        actions = np.empty(len(self.legal_action_masks), dtype=np.int64)
+        masks = self.legal_action_masks
+        actions = np.empty(len(masks), dtype=np.int64)
         uniforms = self.np_random.random(len(actions))
-        choose_from_masks(self.legal_action_masks, uniforms, actions)
+        self._slices.run(lambda part: choose_from_masks(masks[part], uniforms[part],
+                                                        actions[part]))
         return actions

@@ -8,28 +8,43 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from castle_env.board import PASS
-from castle_env.errors import CastleError, IllegalActionError, OptionError
-from castle_env.observation import ObservationDtype
+from castle_env import batch
+from castle_env.board import SIZE
+from castle_env.errors import IllegalActionError, OptionError
+from castle_env.info import (
+    FinalObservations,
+    end_info,
+    no_end_infos,
+    scatter,
+    text_infos,
+    with_flags,
+)
+from castle_env.observation import EIGHTS, OBSERVATION_SHAPE, PLANES, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
+    Illegal,
+    ObservationKind,
     OpponentSource,
     Reward,
     RulesetSource,
     Seat,
-    check_environment_options,
+    check_options,
+    check_reset_options,
     choose_seats,
     load_game,
     load_opponent,
     observation_space,
     rewards_of,
+    start_states,
 )
 from castle_env.position import Position, PositionArray
 from castle_env.renderer import Renderer
+from castle_env.slices import Slices
 from castle_env.spaces import LegalDiscrete, LegalMultiDiscrete
 
-Observations = npt.NDArray[Any]
+Observations = Any  # planes (n, 18, 6, 6), or a dict of them and of masks
 Indices = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray[Any]]):
@@ -41,17 +56,45 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     and the reward at the end belongs to the player who made the last move (the other's is its
     negative), whom `info["seat"]` names.
 
-    Shapes: observations (n, 18, 6, 6) of `observation_dtype`, rewards (n,) float64, terminations
-    and truncations (n,) bool, actions (n,) integers. `info["action_mask"]` is (n, num_actions)
-    int8. When games end, `info` holds `outcome` (arrays of shape (n, ...), winner -1 for a draw),
-    `final_state` (n,) positions and `seat` (n,), each with a boolean mask `_outcome`,
-    `_final_state`, `_seat` of the games that ended.
+    ## Action space
+    `MultiDiscrete` of (n,) integers; `sample()` draws a legal action for each game. The
+    environments that Gymnasium makes of n `CastleEnv` (`vectorization_mode="sync"` or "async")
+    have a plain space, which knows nothing of legal actions: use `info["action_mask"]` there, or
+    `illegal="random"`. An action that is illegal in any game raises as in `CastleEnv` and changes
+    no game; `illegal="random"` and `"lose"` do in each game what they do there.
 
-    `autoreset_mode` is declared in `metadata` and follows Gymnasium: NEXT_STEP (the action given
-    to a finished game is ignored and its next step starts a new one), SAME_STEP (what belongs to
-    the finished game is in `info["final_obs"]` and `info["final_info"]`) or DISABLED (reset
-    finished games with `options={"reset_mask": ...}`). An action that is illegal in any game
-    raises as in `CastleEnv` and changes no game.
+    ## Observation space
+    (n, 18, 6, 6) of `observation_dtype`, the planes of `CastleEnv`; with `observation="dict"`
+    {"observation": these, "action_mask": (n, num_actions) int8}. Every array that a step returns
+    is a new one, which later steps leave alone.
+
+    ## Rewards
+    (n,) float64, as in `CastleEnv`.
+
+    ## Starting state
+    As in `CastleEnv`. `reset` takes `options={"position": text}`, or n texts, for games that
+    start elsewhere, and `{"reset_mask": mask}`, (n,) bool, to start some games anew and leave the
+    others alone. Games that `step` starts begin with the empty board.
+
+    ## Episode end
+    Terminations (n,) bool as in `CastleEnv`; truncations are all false. `autoreset_mode` is
+    declared in `metadata` and follows Gymnasium: NEXT_STEP (the action given to a finished game
+    is ignored and its next step starts a new one), SAME_STEP (what belongs to the finished game
+    is in `info["final_obs"]` and `info["final_info"]`) or DISABLED (reset finished games with
+    `options={"reset_mask": ...}`).
+
+    ## Info
+    The keys of `castle_env.info` as arrays of all games, at every step, each with its boolean
+    `_key`, which is true for all games. In SAME_STEP mode `final_info` holds them for the games
+    that ended, and `final_obs` a list with an observation for each of these and None for others.
+
+    ## Arguments
+    num_envs: how many games. opponent: as in `CastleEnv`, or None for self-play. autoreset_mode:
+    see above. num_threads: on how many threads compiled code runs; results are the same. The
+    others are those of `CastleEnv`.
+
+    ## Version history
+    As in `CastleEnv`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -68,10 +111,16 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         reward: Reward = "outcome",
         render_mode: str | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        observation: ObservationKind = "planes",
         observation_dtype: ObservationDtype = "float32",
+        illegal: Illegal = "raise",
+        text_info: bool = False,
+        num_threads: int = 1,
     ) -> None:
         self._renderers: list[Renderer] = []  # what is closed also if one of the options is wrong
-        check_environment_options(seat, reward, render_mode, observation_dtype)
+        self._slices = Slices(1, 1)
+        check_options(seat=seat, reward=reward, render_mode=render_mode, observation=observation,
+                      observation_dtype=observation_dtype, illegal=illegal, text_info=text_info)
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise OptionError(f"num_envs is {num_envs!r}; allowed: an integer from 1 on")
         self.game = load_game(ruleset)
@@ -80,22 +129,35 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.opponent = None if opponent is None else load_opponent(opponent, self.game)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = observation_space(self.game, observation_dtype)
+        self._slices = Slices(num_envs, num_threads)
+        self.single_observation_space = observation_space(self.game, observation_dtype, observation)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = LegalDiscrete(self.game.num_actions)
-        self._legal_actions = LegalMultiDiscrete(num_envs, self.game.num_actions)
+        self._legal_actions = LegalMultiDiscrete(num_envs, self.game.num_actions, self._slices)
         self.action_space = self._legal_actions
-        self.states: PositionArray = self.game.initial_states(num_envs)
-        self.seats = np.zeros(num_envs, dtype=np.int64)
         self._seat_rule = seat
         self._reward = reward
         self._dtype: ObservationDtype = observation_dtype
-        self._episodes = np.zeros(num_envs, dtype=np.int64)
-        self._over = np.zeros(num_envs, dtype=np.bool_)
-        self._unheard = np.zeros(num_envs, dtype=np.bool_)
-        self._masks: npt.NDArray[np.int8] | None = None
+        self._as_dict = observation == "dict"
+        self._illegal = illegal
+        self._text_info = text_info
+        self._make_games()
         self._renderers = [Renderer(self.game, render_mode, self.metadata["render_fps"])
                            for _ in range(num_envs if render_mode else 0)]
+
+    def _make_games(self) -> None:
+        """All that changes while games go on; `states` (n,) are the positions."""
+        count = self.num_envs
+        self.states: PositionArray = self.game.initial_states(count)
+        self.seats = np.zeros(count, dtype=np.int64)
+        self._episodes = np.zeros(count, dtype=np.int64)
+        self._over = np.zeros(count, dtype=np.bool_)
+        # Games that were over before their learner had a turn, which is a pass.
+        self._unheard = np.zeros(count, dtype=np.bool_)
+        # Who has lost by an illegal action, or -1.
+        self._losers = np.full(count, -1, dtype=np.int64)
+        self._both = np.full(count, -1, dtype=np.int64)
+        self._masks: npt.NDArray[np.int8] | None = None
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Legal action masks, shape (n, num_actions), int8."""
@@ -105,37 +167,41 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         """Start new games everywhere, or where `options["reset_mask"]`, (n,) bool, is true."""
+        check_reset_options(options, ("position", "reset_mask"))
         chosen = self._chosen(options)
+        states = start_states(self.game, options, self.num_envs)
         super().reset(seed=seed)
         if seed is not None:
             self._episodes[chosen] = 0
-        self._start(np.flatnonzero(chosen))
-        return self._observe({})
+        self._start(np.flatnonzero(chosen), None if states is None else states[chosen])
+        nothing = np.full(self.num_envs, -1, dtype=np.int64)
+        seats = nothing if self.opponent is None else self.seats
+        info = self._infos(seats, nothing, np.zeros(self.num_envs, dtype=np.int64))
+        if self._over.any():
+            self._write_ends(info, self._over & ~self._unheard)
+        return self._observe(info)
 
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Observations, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Play one action in each game and, with an opponent, its replies."""
-        self._current_masks()
-        numbers = self.game.action_array(actions, self.num_envs)
-        waiting = self._over & ~self._unheard
-        if self.autoreset_mode == AutoresetMode.DISABLED and waiting.any():
-            raise IllegalActionError(f"game {np.flatnonzero(waiting)[0]} is over; reset it with "
-                                     'options={"reset_mask": ...} before the next step')
-        before = self.states.copy(), self._over.copy(), self._unheard.copy()
-        try:
-            self._take_turns(np.flatnonzero(~waiting), numbers)
-        except CastleError:
-            self.states, self._over, self._unheard = before
-            raise
+        waiting = self._waiting()
+        numbers, wrong = self._legalised(self.game.action_array(actions, self.num_envs), waiting)
+        seats = self.states["ply"] & 1 if self.opponent is None else self.seats
+        any_ended = self._take_turns(numbers, wrong & (self._illegal == "lose"), seats)
         ended = self._over & ~waiting
-        rewards = self._rewards(ended)
-        info = self._final_info(ended) if ended.any() else {}
+        numbers[waiting] = -1
+        info = self._infos(seats, numbers, wrong.astype(np.int64))
+        rewards = np.zeros(self.num_envs)
+        if any_ended:
+            self._write_ends(info, ended)
+            games, margins = np.flatnonzero(ended), info["margin"][ended]
+            rewards[games] = self._rewards(games, margins, seats[games])
+            self._on_end(games, margins)
         if waiting.any():
-            self._start(np.flatnonzero(waiting))
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and info:
-            info = self._with_final_observations(info, ended)
-            self._start(np.flatnonzero(ended))
+            self._restart(np.flatnonzero(waiting), info)
+        if any_ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
+            info = self._with_final(info, ended)
         observations, info = self._observe(info)
         return observations, rewards, ended, np.zeros_like(ended), info
 
@@ -146,11 +212,121 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                      for index, renderer in enumerate(self._renderers)) or None
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the windows."""
+        """Close the windows and end the threads."""
+        self._slices.close()
         for renderer in self._renderers:
             renderer.close()
 
-    def _chosen(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_]:
+    # Turns
+
+    def _waiting(self) -> Flags:
+        """Games that are over and whose learner has heard of it."""
+        self._current_masks()
+        waiting: Flags = self._over & ~self._unheard
+        if self.autoreset_mode == AutoresetMode.DISABLED and waiting.any():
+            raise IllegalActionError(f"game {np.flatnonzero(waiting)[0]} is over; reset it with "
+                                     'options={"reset_mask": ...} before the next step')
+        return waiting
+
+    def _legalised(self, numbers: Indices, waiting: Flags) -> tuple[Indices, Flags]:
+        """The actions to play, and where those given were illegal; both are new arrays."""
+        numbers = numbers.copy()
+        if self._illegal == "raise":
+            return numbers, np.zeros(self.num_envs, dtype=np.bool_)
+        masks = self._current_masks()
+        for index in np.flatnonzero((numbers < 0) | (numbers >= masks.shape[1])):
+            if not waiting[index]:
+                self.game.check_action(numbers[index])
+            numbers[index] = 0
+        wrong: Flags = (masks[np.arange(self.num_envs), numbers] == 0) & ~waiting
+        if self._illegal == "random" and wrong.any():
+            chosen = np.empty(int(wrong.sum()), dtype=np.int64)
+            batch.choose_from_masks(masks[wrong], self.np_random.random(len(chosen)), chosen)
+            numbers[wrong] = chosen
+        return numbers, wrong
+
+    def _take_turns(self, numbers: Indices, losing: Flags, seats: Indices) -> bool:
+        """Play the actions and the replies; whether any game has ended. Errors change nothing."""
+        before, states = self.states, np.empty_like(self.states)
+        over = np.empty(self.num_envs, dtype=np.bool_)
+        closed, unheard = self._over | losing, self._unheard & ~losing
+        table = self.game.table
+        ended = int(np.count_nonzero(losing))
+        for part, (fault, count) in self._slices.run(lambda part: (part, batch.take_turns(
+                table, before[part], numbers[part], closed[part], unheard[part], states[part],
+                over[part]))):
+            self._check(before[part], numbers[part], fault)
+            ended += count
+        if self._renderers:
+            playing = np.flatnonzero(~closed)
+            self._record(playing, before[playing], numbers[playing])
+        if self.opponent is not None:
+            ended += self._reply(states, over, np.flatnonzero(~over))
+        self.states, self._over = states, over
+        self._losers[losing] = seats[losing]
+        self._unheard[:] = False
+        return ended > 0
+
+    def _reply(self, states: PositionArray, over: Flags, games: Indices) -> int:
+        """The opponents' turns in some games, in place; how many games end by it."""
+        if len(games) == 0:
+            return 0
+        before = states[games]
+        actions = self.game.action_array(self._opponent_actions(before, games), len(games))
+        fault, ended = batch.reply(self.game.table, states, games, actions, over)
+        self._check(before, actions, fault)
+        self._record(games, before, actions)
+        return ended
+
+    def _opponent_actions(self, states: PositionArray, games: Indices) -> Indices:
+        """Actions of the opponents in positions, shape (k,), of the games with these numbers."""
+        assert self.opponent is not None
+        return self.opponent.select_actions(states, self.np_random)
+
+    def _check(self, states: PositionArray, actions: Indices, fault: int) -> None:
+        if fault >= 0:
+            raise self.game.illegal(Position(*states[fault].item()),
+                                    self.game.check_action(actions[fault]))
+
+    # Ends
+
+    def _rewards(
+        self, games: Indices, margins: Indices, seats: Indices
+    ) -> npt.NDArray[np.float64]:
+        """Rewards, shape (k,), of the players in these seats for games that have ended.
+
+        games, margins, seats: (k,) numbers of the games, margins seen from player 0, and seats.
+        """
+        losers = self._losers[games]
+        rewards = rewards_of(self.game, np.where(seats == 1, -margins, margins), self._reward)
+        return np.where(losers >= 0, np.where(losers == seats, -1.0, 1.0), rewards)
+
+    def _on_end(self, games: Indices, margins: Indices) -> None:
+        """Hear of games that have just ended, `margins` from player 0, before others start."""
+
+    def _write_ends(self, info: dict[str, Any], ended: Flags) -> None:
+        ends = end_info(self.game, self.states[ended], self._losers[ended])
+        for key, values in ends.items():
+            info[key][ended] = values
+        if self._text_info:
+            info |= text_infos(self.game, self.states, info["end_reason"])
+
+    def _with_final(self, info: dict[str, Any], ended: Flags) -> dict[str, Any]:
+        """Put what belongs to finished games aside, start others and tell of these."""
+        games = np.flatnonzero(ended)
+        planes, masks = self._encode(games)
+        final: list[Any] = [None] * self.num_envs
+        for game, seen, mask in zip(games, planes, masks, strict=True):
+            final[game] = {"observation": seen, "action_mask": mask} if self._as_dict else seen
+        ends = {"action_mask": scatter(masks, ended)}
+        ends |= {key: scatter(values[ended], ended) for key, values in info.items()}
+        self._restart(games, info)
+        return info | {"final_obs": FinalObservations(final), "_final_obs": ended.copy(),
+                       "final_info": with_flags(ends, ended), "_final_info": ended.copy()}
+
+    # Starts
+
+    def _chosen(self, options: dict[str, Any] | None) -> Flags:
         if options is None or "reset_mask" not in options:
             return np.ones(self.num_envs, dtype=np.bool_)
         self._current_masks()
@@ -160,100 +336,77 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                               f"allowed: bool of shape ({self.num_envs},)")
         return chosen
 
-    def _take_turns(self, playing: Indices, numbers: npt.NDArray[np.int64]) -> None:
-        unheard = self._unheard[playing]
-        if unheard.any():
-            self._check_passes(playing[unheard], numbers)
-            playing = playing[~unheard]
-        states, over = self.game.advance(self.states[playing], numbers[playing])
-        self._record(playing, numbers[playing])
-        self._unheard[:] = False
-        self.states[playing], self._over[playing] = states, over
-        if self.opponent is not None:
-            self._reply(playing[~over])
-
-    def _check_passes(self, indices: Indices, numbers: npt.NDArray[np.int64]) -> None:
-        for index in indices[numbers[indices] != PASS]:
-            raise self.game.illegal(Position(*self.states[index].item()),
-                                    self.game.check_action(numbers[index]))
-
-    def _reply(self, indices: Indices) -> None:
-        if len(indices) == 0:
-            return
-        actions = self._opponent_actions(indices)
-        states, over = self.game.advance(self.states[indices], actions)
-        self._record(indices, actions)
-        self.states[indices], self._over[indices] = states, over
-
     def _first_states(self, count: int) -> PositionArray:
+        """Positions in which new games begin, unless `reset` is told others."""
         return self.game.initial_states(count)
 
-    def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
-        assert self.opponent is not None
-        return self.opponent.select_actions(self.states[indices], self.np_random)
-
-    def _start(self, indices: Indices) -> None:
-        for index in indices if self._renderers else ():
-            self._renderers[index].start()
-        self.states[indices] = self._first_states(len(indices))
-        self._over[indices] = False
+    def _start(self, games: Indices, states: PositionArray | None = None) -> None:
+        """Start the games with these numbers, with the opponents' turns where these come first."""
+        for game in games if self._renderers else ():
+            self._renderers[game].start()
+        self.states[games] = self._first_states(len(games)) if states is None else states
+        self._over[games] = self._unheard[games] = False
+        self._losers[games] = -1
         if self.opponent is not None:
-            seats = choose_seats(self._seat_rule, self._episodes[indices], self.np_random)
-            self.seats[indices] = seats
-            self._reply(indices[(self.states["ply"][indices] & 1) != seats])
-            self._unheard[indices] = self._over[indices]
-        self._episodes[indices] += 1
+            seats = self.seats.copy()
+            seats[games] = choose_seats(self._seat_rule, self._episodes[games], self.np_random)
+            self.seats = seats
+            waits = (self.states["ply"][games] & 1) != seats[games]
+            self._reply(self.states, self._over, games[waits])
+            self._unheard[games] = self._over[games]
+        self._episodes[games] += 1
 
-    def _rewards(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        rewards = np.zeros(self.num_envs)
-        if ended.any():
-            margins = self.game.margins(self.states[ended])
-            margins = np.where(self._rewarded(ended) == 1, -margins, margins)
-            rewards[ended] = rewards_of(self.game, margins, self._reward)
-        return rewards
+    def _restart(self, games: Indices, info: dict[str, Any]) -> None:
+        """Start new games and tell of these in `info`."""
+        self._start(games)
+        info["seat"][games] = -1 if self.opponent is None else self.seats[games]
+        info["played_action"][games] = -1
+        info["illegal_action"][games] = 0
+        for key, values in no_end_infos(1).items():
+            info[key][games] = values
+        if self._text_info:
+            info |= text_infos(self.game, self.states, info["end_reason"])
 
-    def _rewarded(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Seats whose rewards are given; in self-play of those who have just moved."""
-        if self.opponent is None:
-            return 1 - (self.states["ply"][ended] & 1)
-        return self.seats[ended]
+    # What the caller sees
 
-    def _final_info(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        outcomes = self.game.outcomes(self.states[ended])
-        fields = {"outcome": outcomes, "final_state": self.states[ended],
-                  "seat": self._rewarded(ended)}
-        info = {key: _scatter(value, ended) for key, value in fields.items()}
-        return info | {f"_{key}": ended.copy() for key in fields}
-
-    def _with_final_observations(
-        self, info: dict[str, Any], ended: npt.NDArray[np.bool_]
-    ) -> dict[str, Any]:
-        observations, masks = self.game.encode(self.states[ended], self._viewers(ended),
-                                                self._dtype)
-        final = np.full(self.num_envs, None, dtype=object)
-        for index, observation in zip(np.flatnonzero(ended), observations, strict=True):
-            final[index] = observation
-        info |= {"action_mask": _scatter(masks, ended), "_action_mask": ended.copy()}
-        return {"final_obs": final, "_final_obs": ended.copy(),
-                "final_info": info, "_final_info": ended.copy()}
+    def _infos(self, seats: Indices, actions: Indices, illegal: Indices) -> dict[str, Any]:
+        """Infos of games that go on; masks are added when they are known."""
+        info = {"seat": seats.copy(), "played_action": actions, "illegal_action": illegal}
+        info |= no_end_infos(self.num_envs)
+        if self._text_info:
+            info |= text_infos(self.game, self.states, info["end_reason"])
+        return info
 
     def _observe(self, info: dict[str, Any]) -> tuple[Observations, dict[str, Any]]:
-        observations, masks = self.game.encode(self.states, self._viewers(slice(None)), self._dtype)
-        masks[self._unheard, PASS] = 1
+        planes, masks = self._encode(slice(None))
         self._masks = self._legal_actions.legal_action_masks = masks
-        info["action_mask"] = masks.copy()
-        info["_action_mask"] = np.ones(self.num_envs, dtype=np.bool_)
+        final = {key: info.pop(key) for key in
+                 ("final_obs", "_final_obs", "final_info", "_final_info") if key in info}
+        info = with_flags({"action_mask": masks.copy()} | info,
+                          np.ones(self.num_envs, dtype=np.bool_)) | final
         if self.render_mode == "human":
             self.render()
-        return observations, info
+        if self._as_dict:
+            return {"observation": planes, "action_mask": masks.copy()}, info
+        return planes, info
 
-    def _viewers(self, chosen: Any) -> npt.NDArray[np.int64] | None:
-        """Seats that observe: the learners'; in self-play those to move, which None stands for."""
-        return None if self.opponent is None else self.seats[chosen]
+    def _encode(self, games: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
+        """Planes and masks, in new arrays, of some games as they stand."""
+        states, over, unheard = self.states[games], self._over[games], self._unheard[games]
+        players = (self._both if self.opponent is None else self.seats)[games]
+        planes = np.empty((len(states), PLANES, SIZE * SIZE), dtype=self._dtype)
+        masks = np.empty((len(states), self.game.num_actions), dtype=np.int8)
+        code = self.game.divisors[self._dtype], EIGHTS[self._dtype]
+        slices = self._slices if isinstance(games, slice) else Slices(len(states), 1)
+        slices.run(lambda part: batch.observe(
+            self.game.table, states[part], players[part], over[part], unheard[part], *code,
+            planes[part], masks[part]))
+        return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
 
-    def _record(self, indices: Indices, actions: npt.NDArray[np.int64]) -> None:
-        for index, action in zip(indices, actions, strict=True) if self._renderers else ():
-            self._renderers[index].record(self.states[index:index + 1].copy(), int(action))
+    def _record(self, games: Indices, before: PositionArray, actions: Indices) -> None:
+        """Remember moves for the frames; `before` and `actions` belong to these games."""
+        for row, game in enumerate(games if self._renderers else ()):
+            self._renderers[game].record(before[row:row + 1].copy(), int(actions[row]))
 
     def _current_masks(self) -> npt.NDArray[np.int8]:
         if self._masks is None:
@@ -267,12 +420,3 @@ def _autoreset_mode(value: object) -> AutoresetMode:
     except ValueError:
         allowed = ", ".join(mode.value for mode in AutoresetMode)
         raise OptionError(f"autoreset_mode is {value!r}; allowed: {allowed}") from None
-
-
-def _scatter(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:
-    """Arrays of the chosen games, also inside a dict, as arrays of all games (zero elsewhere)."""
-    if isinstance(values, dict):
-        return {key: _scatter(value, chosen) for key, value in values.items()}
-    spread = np.zeros((len(chosen), *values.shape[1:]), dtype=values.dtype)
-    spread[chosen] = values
-    return spread

@@ -7,10 +7,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from scripted import Positional, Record
 
-from castle_env import Game, Position, castle_v1, register_agent
+from castle_env import Position, castle_v1, register_agent
 from castle_env.castle_v1 import AGENTS
 from castle_env.env import CastleEnv
-from castle_env.position import unstack
 
 NUM_ENVS, GAMES = 10, 100
 IGNORED = -7  # given to finished games, whose next step starts a new one
@@ -18,31 +17,19 @@ IGNORED = -7  # given to finished games, whose next step starts a new one
 register_agent("positional", lambda arguments, game: Positional(game))
 
 
-def plain_end(outcome: Any, position: str, seat: int) -> dict[str, Any]:
+END_KEYS = ("end_reason", "winner", "margin", "victory_points", "points_by_row")
+
+
+def plain_end(info: dict[str, Any], seat: int) -> dict[str, Any]:
     """What `info` tells about an end, in one form whatever the environment."""
-    return {
-        "winner": int(outcome["winner"]),
-        "margin": int(outcome["margin"]),
-        "victory_points": [int(points) for points in outcome["victory_points"]],
-        "by_row": {row: list(map(int, pair)) for row, pair in outcome["by_row"].items()},
-        "reason": str(outcome["reason"]),
-        "position": position,
-        "seat": int(seat),
-    }
+    return {key: np.asarray(info[key]).tolist() for key in END_KEYS} | {
+        "position": str(info["position"]), "text": str(info["end_reason_text"]), "seat": int(seat)}
 
 
-def row(values: Any, index: int) -> Any:
-    """One game's part of an info that holds arrays, also in dicts; masks left out."""
-    if isinstance(values, dict):
-        return {key: row(value, index) for key, value in values.items() if key[0] != "_"}
-    return values[index]
-
-
-def end_of(game: Game, info: dict[str, Any], index: int) -> dict[str, Any]:
+def end_of(info: dict[str, Any], index: int) -> dict[str, Any]:
     """The end of game `index` from the info of a batched or synchronous environment."""
-    position = (game.format_position(unstack(info["final_state"])[index])
-                if "final_state" in info else info["final_position"][index])
-    return plain_end(row(info["outcome"], index), position, info["seat"][index])
+    row = {key: values[index] for key, values in info.items() if not key.startswith("final")}
+    return plain_end(row, row["seat"])
 
 
 # One driver for each kind of environment. Script n is the same game in all of them; the first
@@ -52,7 +39,7 @@ def end_of(game: Game, info: dict[str, Any], index: int) -> dict[str, Any]:
 def play_single(ruleset: Any, seat: Any) -> list[Record]:
     records = [Record() for _ in range(GAMES)]
     for first in range(NUM_ENVS):
-        env = CastleEnv(ruleset, "positional", seat)
+        env = CastleEnv(ruleset, "positional", seat, text_info=True)
         for script in range(first, GAMES, NUM_ENVS):
             record = records[script]
             observation, info = env.reset()
@@ -63,12 +50,12 @@ def play_single(ruleset: Any, seat: Any) -> list[Record]:
                 observation, reward, terminated, truncated, info = env.step(action)
                 record.moves.append((action, reward, terminated, truncated))
             record.see(observation, info["action_mask"])
-            record.end = plain_end(info["outcome"], info["final_position"], info["seat"])
+            record.end = plain_end(info, info["seat"])
     return records
 
 
 def play_aec(ruleset: Any, seat: Any) -> list[Record]:
-    env = castle_v1.env(ruleset=ruleset)
+    env = castle_v1.env(ruleset=ruleset, text_info=True)
     records = [Record() for _ in range(GAMES)]
     for script, record in enumerate(records):
         player = script // NUM_ENVS % 2 if seat == "alternate" else seat
@@ -90,7 +77,7 @@ def play_aec_turn(env: Any, record: Record, script: int, player: int) -> None:
         record.moves[-1] = (record.moves[-1][0], reward, terminated, truncated)
     record.see(observation["observation"], observation["action_mask"])
     if terminated:
-        record.end = plain_end(info["outcome"], info["final_position"], player)
+        record.end = plain_end(info, player)
         env.step(None)
     else:
         record.moves.append((record.choose(script), 0.0, False, False))
@@ -98,7 +85,7 @@ def play_aec_turn(env: Any, record: Record, script: int, player: int) -> None:
 
 
 def play_aec_both_seats(ruleset: Any) -> list[Record]:
-    env = castle_v1.env(ruleset=ruleset)
+    env = castle_v1.env(ruleset=ruleset, text_info=True)
     records = [Record() for _ in range(GAMES)]
     for script, record in enumerate(records):
         env.reset()
@@ -112,7 +99,7 @@ def play_aec_both_seats(ruleset: Any) -> list[Record]:
             mover, agent = agent, env.agent_selection
         record.see(*env.observe(agent).values())
         info = env.infos[mover]
-        record.end = plain_end(info["outcome"], info["final_position"], AGENTS.index(mover))
+        record.end = plain_end(info, AGENTS.index(mover))
     return records
 
 
@@ -124,8 +111,8 @@ def position_of(env: Any) -> Position:
 class VectorDriver:
     """Plays the scripts in a batched or synchronous environment, whatever its autoreset mode."""
 
-    def __init__(self, envs: Any, game: Game) -> None:
-        self.envs, self.game, self.mode = envs, game, envs.metadata["autoreset_mode"]
+    def __init__(self, envs: Any) -> None:
+        self.envs, self.mode = envs, envs.metadata["autoreset_mode"]
         self.records: defaultdict[int, Record] = defaultdict(Record)
         self.scripts = np.arange(NUM_ENVS)
         self.waiting = np.zeros(NUM_ENVS, dtype=np.bool_)
@@ -162,11 +149,11 @@ class VectorDriver:
     def finish(self, ended: Any, observations: Any, info: dict[str, Any]) -> None:
         """Read what belongs to finished games where the mode puts it, and turn to the next."""
         if self.mode == AutoresetMode.SAME_STEP:
-            assert "outcome" not in info
+            assert not info["end_reason"].any()
             observations, info = info.get("final_obs"), info.get("final_info", {})
         self.see(ended, observations, info)
         for index in ended:
-            self.records[int(self.scripts[index])].end = end_of(self.game, info, index)
+            self.records[int(self.scripts[index])].end = end_of(info, index)
         self.scripts[ended] += NUM_ENVS
 
     def play(self) -> list[Record]:

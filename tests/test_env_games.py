@@ -31,13 +31,18 @@ DUEL_FOR_SQUARES = DUEL | {
     "victory_points": {"besieging": 0, "controlled": 0, "squares": SQUARES}}
 
 
+KEYS = {"action_mask", "seat", "played_action", "illegal_action", "end_reason", "winner", "margin",
+        "victory_points", "points_by_row"}
+
+
 def play(env: CastleEnv, actions: list[int]) -> tuple[list[float], dict[str, Any]]:
     """Rewards of a whole game and the info at its end; all rewards but the last are 0."""
     _, info = env.reset(seed=0)
     rewards = []
     terminated = False
     while not terminated:
-        assert set(info) == {"action_mask"}
+        assert set(info) == KEYS
+        assert (info["end_reason"], info["winner"], info["margin"]) == (0, -1, 0)
         action = actions.pop(0) if actions else PASS
         _, reward, terminated, truncated, info = env.step(action)
         assert truncated is False
@@ -68,7 +73,7 @@ def test_the_move_that_ends_the_game_carries_the_reward(
     assert given == (-of_player_0 if seat else of_player_0)
     assert isinstance(given, float)
     assert (terminated, truncated) == (True, False)
-    assert info["outcome"]["margin"] == margin
+    assert info["margin"] == margin
 
 
 @pytest.mark.parametrize("reward", ["outcome", "margin"])
@@ -84,10 +89,11 @@ def test_the_two_seats_share_the_game_and_their_returns_sum_to_zero(
             env = CastleEnv(source, Scripted(actions[1 - seat::2]), seat, reward)
             rewards, info = play(env, actions[seat::2])
             assert info["seat"] == seat
-            results.append((sum(rewards), info["outcome"], info["final_position"]))
+            results.append((sum(rewards), info["margin"], info["winner"],
+                            info["points_by_row"].tolist(), env.position))
         assert results[0][0] + results[1][0] == 0
         assert results[0][1:] == results[1][1:]
-        margin = results[0][1]["margin"]
+        margin = results[0][1]
         scale = 2 * game.rules.factions_per_player
         assert results[0][0] == (np.sign(margin) if reward == "outcome" else margin / scale)
 
@@ -96,17 +102,24 @@ def test_info_at_the_end_says_how_it_ended() -> None:
     game = game_of_source(DUEL)
     env = CastleEnv(DUEL, Scripted(named(game, "W3")), 0)
     _, info = play(env, named(game, "Nc"))
-    assert set(info) == {"action_mask", "outcome", "final_position", "seat"}
-    assert info["outcome"] == {
-        "winner": 1,
-        "margin": -2,
-        "victory_points": (3, 5),
-        "by_row": {"captured": (0, 0), "besieging": (1, 1), "contact": (0, 0),
-                   "controlled": (2, 4), "survivor": (0, 0), "squares": (0, 0)},
-        "reason": "all_turns_played",
-    }
-    assert info["final_position"] == env.position == "6/6/2A#2/2B##1/2#3/6 A c3 0,0 0,0 2"
+    assert set(info) == KEYS
+    assert {key: info[key] for key in ("seat", "end_reason", "winner", "margin")} == {
+        "seat": 0, "end_reason": 1, "winner": 1, "margin": -2}
+    assert (info["played_action"], info["illegal_action"]) == (named(game, "Nc")[0], 0)
+    assert info["victory_points"].tolist() == [3, 5]
+    assert info["points_by_row"].tolist() == [[0, 1, 0, 2, 0, 0], [0, 1, 0, 4, 0, 0]]
+    assert env.position == "6/6/2A#2/2B##1/2#3/6 A c3 0,0 0,0 2"
     assert not info["action_mask"].any()
+
+
+def test_texts_on_request() -> None:
+    game = game_of_source(DUEL)
+    env = CastleEnv(DUEL, Scripted(named(game, "W3")), 0, text_info=True)
+    _, info = env.reset(seed=0)
+    assert set(info) == KEYS | {"position", "end_reason_text"}
+    assert (info["position"], info["end_reason_text"]) == (env.position, "")
+    info = env.step(named(game, "Nc")[0])[-1]
+    assert (info["position"], info["end_reason_text"]) == (env.position, "all_turns_played")
 
 
 # Ends
@@ -127,7 +140,7 @@ def test_the_game_may_end_before_a_learner_in_seat_1_has_moved() -> None:
     final, reward, terminated, truncated, info = env.step(PASS)
     assert (reward, terminated, truncated, env.position) == (-1.0, True, False, before)
     assert np.array_equal(final, observation)
-    assert info["outcome"]["reason"] == "last_faction_entered"
+    assert info["end_reason"] == 2
     with pytest.raises(IllegalActionError, match="after the end"):
         env.step(PASS)
 
@@ -140,7 +153,7 @@ def test_two_shufflers_are_stopped_by_the_turn_limit_and_that_is_no_truncation()
     rewards, info = play(env, own)
     assert len(rewards) == 60
     assert env.state.ply == 120
-    assert info["outcome"]["reason"] == "turn_limit"
+    assert info["end_reason"] == 3
     assert rewards[-1] == 0.0
 
 
@@ -154,7 +167,7 @@ def test_an_outer_time_limit_alone_is_truncation(seat: int) -> None:
         assert reward == 0.0
         flags.append((terminated, truncated))
     assert flags == [(False, False), (False, False), (False, True)]
-    assert set(info) == {"action_mask"}
+    assert info["end_reason"] == 0
     assert info["action_mask"].any()
 
 

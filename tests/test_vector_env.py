@@ -18,7 +18,7 @@ from drivers import (
 )
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, game_of_source, name_of
+from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, name_of
 
 from castle_env import ActionError, IllegalActionError, OptionError
 from castle_env.board import PASS
@@ -31,14 +31,16 @@ RULESETS = ("storm", QUICK_DEATH, ONE_FACTION)
 
 def make_batched(ruleset: Any, seat: Any, mode: AutoresetMode) -> CastleVectorEnv:
     envs = gym.make_vec("castle_env/Castle-v1", NUM_ENVS, ruleset=ruleset, opponent="positional",
-                        seat=seat, autoreset_mode=mode)
+                        seat=seat, autoreset_mode=mode, text_info=True)
     assert isinstance(envs.unwrapped, CastleVectorEnv)
     return envs.unwrapped
 
 
 def make_sync(ruleset: Any, seat: Any, mode: AutoresetMode) -> "SyncVectorEnv[Any, Any]":
-    return SyncVectorEnv([lambda: CastleEnv(ruleset, "positional", seat)] * NUM_ENVS,
-                         autoreset_mode=mode)
+    def make() -> CastleEnv:
+        return CastleEnv(ruleset, "positional", seat, text_info=True)
+
+    return SyncVectorEnv([make] * NUM_ENVS, autoreset_mode=mode)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -47,11 +49,10 @@ def make_sync(ruleset: Any, seat: Any, mode: AutoresetMode) -> "SyncVectorEnv[An
 def test_the_same_100_games_in_every_environment(
     ruleset: Any, seat: Any, mode: AutoresetMode
 ) -> None:
-    game = game_of_source(ruleset)
     expected = play_single(ruleset, seat)
     assert all(record.end for record in expected)
-    assert_same_games(VectorDriver(make_batched(ruleset, seat, mode), game).play(), expected)
-    assert_same_games(VectorDriver(make_sync(ruleset, seat, mode), game).play(), expected)
+    assert_same_games(VectorDriver(make_batched(ruleset, seat, mode)).play(), expected)
+    assert_same_games(VectorDriver(make_sync(ruleset, seat, mode)).play(), expected)
     if ruleset != ONE_FACTION:  # in AEC nobody passes for a player whose turn never came
         assert_same_games(play_aec(ruleset, seat), expected)
         assert len({tuple(record.moves) for record in expected}) > 30
@@ -62,35 +63,45 @@ def test_the_same_100_games_in_every_environment(
 def test_batched_and_synchronous_give_the_same_at_every_step(
     ruleset: Any, mode: AutoresetMode
 ) -> None:
-    game = game_of_source(ruleset)
     batched = make_batched(ruleset, "alternate", mode)
     sync = make_sync(ruleset, "alternate", mode)
     assert batched.observation_space == sync.observation_space
     assert batched.action_space == sync.action_space
     assert batched.metadata["autoreset_mode"] == sync.metadata["autoreset_mode"] == mode
-    drivers = VectorDriver(batched, game), VectorDriver(sync, game)
+    drivers = VectorDriver(batched), VectorDriver(sync)
     for _ in range(60):
         (*ours, our_info), (*theirs, their_info) = (driver.step() for driver in drivers)
         for one, other in zip(ours, theirs, strict=True):
             assert one.dtype == other.dtype
             assert np.array_equal(one, other)
-        assert np.array_equal(our_info["action_mask"], their_info["action_mask"])
-        assert np.array_equal(our_info["_action_mask"], their_info["_action_mask"])
-        assert ("final_info" in our_info) == ("final_info" in their_info)
-        assert ("outcome" in our_info) == ("outcome" in their_info)
+        assert_same_infos(our_info, their_info)
+
+
+def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """The same keys, types, shapes and values; `final_obs` is a list here and an array there."""
+    assert set(ours) == set(theirs)
+    for key, values in ours.items():
+        if key == "final_info":
+            assert_same_infos(values, theirs[key])
+        elif key == "final_obs":
+            for one, other in zip(values, theirs[key], strict=True):
+                assert np.array_equal(one, other) if one is not None else other is None
+        else:
+            assert (values.dtype, values.shape) == (theirs[key].dtype, theirs[key].shape), key
+            assert np.array_equal(values, theirs[key]), key
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ruleset", RULESETS, ids=name_of)
 def test_both_seats_as_in_aec(ruleset: Any, mode: AutoresetMode) -> None:
-    envs = CastleVectorEnv(NUM_ENVS, ruleset, opponent=None, autoreset_mode=mode)
-    played = VectorDriver(envs, game_of_source(ruleset)).play()
+    envs = CastleVectorEnv(NUM_ENVS, ruleset, opponent=None, autoreset_mode=mode, text_info=True)
+    played = VectorDriver(envs).play()
     assert_same_games(played, play_aec_both_seats(ruleset))
 
 
 def test_margin_rewards() -> None:
-    envs = CastleVectorEnv(NUM_ENVS, "storm", "positional", 1, "margin")
-    for record in VectorDriver(envs, envs.game).play():
+    envs = CastleVectorEnv(NUM_ENVS, "storm", "positional", 1, "margin", text_info=True)
+    for record in VectorDriver(envs).play():
         assert record.end is not None
         assert record.moves[-1][1] == -record.end["margin"] / 16
 
@@ -269,6 +280,8 @@ def test_autoreset_mode_is_declared(mode: Any) -> None:
     ("autoreset_mode", "never"), ("autoreset_mode", None), ("num_envs", 0), ("num_envs", True),
     ("num_envs", 2.0), ("num_envs", None), ("seat", 3), ("reward", "win"), ("render_mode", "4k"),
     ("observation_dtype", "int8"),
+    ("observation", "text"), ("illegal", "ignore"), ("text_info", 1), ("num_threads", 0),
+    ("num_threads", True), ("num_threads", 1.5),
 ])
 def test_options_that_are_not_allowed(option: str, value: Any) -> None:
     with pytest.raises(OptionError, match=f"{option} is {value!r}; allowed: "):

@@ -46,10 +46,10 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         self.game_log = GameLog(self.game.rules)
         self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
 
-    def _start(self, indices: Indices) -> None:
+    def _start(self, games: Indices, states: PositionArray | None = None) -> None:
         if self.pool is not None:
-            self.opponents[indices] = self.pool.sample(len(indices), self.np_random)
-        super()._start(indices)
+            self.opponents[games] = self.pool.sample(len(games), self.np_random)
+        super()._start(games, states)
 
     def _first_states(self, count: int) -> PositionArray:
         states = self.game.initial_states(count)
@@ -60,36 +60,32 @@ class SelfPlayVectorEnv(CastleVectorEnv):
             states[chosen] = self.game.apply_actions(states[chosen], actions)
         return states
 
-    def _opponent_actions(self, indices: Indices) -> npt.NDArray[np.int64]:
+    def _opponent_actions(self, states: PositionArray, games: Indices) -> Indices:
         assert self.pool is not None
-        actions = np.empty(len(indices), dtype=np.int64)
-        numbers = self.opponents[indices]
+        actions = np.empty(len(games), dtype=np.int64)
+        numbers = self.opponents[games]
         for number in np.unique(numbers):
-            games = numbers == number
+            theirs = numbers == number
             agent = self.pool.members[int(number)].agent
-            actions[games] = agent.select_actions(self.states[indices[games]], self.np_random)
+            actions[theirs] = agent.select_actions(states[theirs], self.np_random)
         return actions
 
-    def _rewards(self, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        rewards = np.zeros(self.num_envs)
-        if ended.any():
-            states = self.states[ended]
-            margins = self.game.margins(states) * (1 - 2 * self._rewarded(ended))
-            rewards[ended] = self._reward_of(self.game, states, margins)
-        return rewards
+    def _rewards(
+        self, games: Indices, margins: Indices, seats: Indices
+    ) -> npt.NDArray[np.float64]:
+        return self._reward_of(self.game, self.states[games], margins * (1 - 2 * seats))
 
-    def _final_info(self, ended: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        states, seats, opponents = self.states[ended], self.seats[ended], self.opponents[ended]
-        margins = self.game.margins(states) * (1 - 2 * seats)
+    def _on_end(self, games: Indices, margins: Indices) -> None:
+        states, seats, opponents = self.states[games], self.seats[games], self.opponents[games]
+        margins = margins * (1 - 2 * seats)
         if self.pool is None:
             self.game_log.add(BOTH_SEATS, states, seats, margins)
-            return super()._final_info(ended)
+            return
         points = (np.sign(margins) + 1) / 2
         for number in np.unique(opponents):
-            games, member = opponents == number, self.pool.members[int(number)]
-            member.record(points[games])
-            self.game_log.add(member.kind, states[games], seats[games], margins[games])
-        return super()._final_info(ended)
+            theirs, member = opponents == number, self.pool.members[int(number)]
+            member.record(points[theirs])
+            self.game_log.add(member.kind, states[theirs], seats[theirs], margins[theirs])
 
     def get_state(self) -> dict[str, Any]:
         """All that changes while games go on, as plain values and arrays."""
@@ -112,4 +108,5 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         self._over[:] = state["over"]
         self._unheard[:] = state["unheard"]
         self.np_random.bit_generator.state = state["rng"]
-        return self._observe({})[0]
+        observations: npt.NDArray[np.float32] = self._observe({})[0]
+        return observations

@@ -1,0 +1,125 @@
+"""What environments tell in `info`: numbers, under the same keys at every step.
+
+    action_mask       (num_actions,) int8, 1 = legal
+    seat              0 or 1, whose step this is; -1 in self-play when a game has just started
+    played_action     the action that was played, -1 when there was none
+    illegal_action    1 when the action that was given was illegal
+    end_reason        0 while the game goes on, else a number of `END_REASONS`
+    winner            0 or 1; -1 for a draw and while the game goes on
+    margin            Victory Points of player 0 minus those of player 1
+    victory_points    (2,) int64 of player 0 and player 1
+    points_by_row     (2, 6) int64, the same by row of the table, in the order of `POINT_ROWS`
+
+The last three are 0 while the game goes on. With `text_info=True` also `position`, the text form
+of the position, and `end_reason_text`, "" while the game goes on. Batched environments put one
+more axis, of games, in front, and beside each key a boolean `_key` that is true where it holds.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from castle_env import batch
+from castle_env.game import (
+    ALL_TURNS_PLAYED,
+    LAST_FACTION_ENTERED,
+    POINT_ROWS,
+    TURN_LIMIT,
+    Game,
+)
+from castle_env.position import PositionArray, unstack
+from castle_env.ruleset import STORM
+
+ILLEGAL_ACTION: Final = "illegal_action"
+END_REASONS: Final = ("", ALL_TURNS_PLAYED, LAST_FACTION_ENTERED, TURN_LIMIT, ILLEGAL_ACTION)
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+def points_of(game: Game, states: PositionArray) -> Ints:
+    """Victory Points by player and row, shape (n, 2, 6)."""
+    points = np.empty((len(states), 2, len(POINT_ROWS)), dtype=np.int64)
+    batch.write_points(game.table, states, points)
+    return points
+
+
+def end_info(game: Game, states: PositionArray, losers: Ints) -> dict[str, npt.NDArray[Any]]:
+    """The five keys from `end_reason` on, of shape (n, ...), for games that are over.
+
+    losers: (n,), who has lost by an illegal action, or -1.
+    """
+    points = points_of(game, states)
+    totals = points.sum(axis=2)
+    margins = totals[:, 0] - totals[:, 1]
+    winners = np.where(margins == 0, -1, (margins < 0).astype(np.int64))
+    entered = states["opposing_hand"] == 0
+    reasons = (np.full(len(states), 1) if game.rules.mode == STORM else np.where(entered, 2, 3))
+    return {
+        "end_reason": np.where(losers >= 0, 4, reasons),
+        "winner": np.where(losers >= 0, 1 - losers, winners),
+        "margin": margins,
+        "victory_points": totals,
+        "points_by_row": points,
+    }
+
+
+def no_end_info() -> dict[str, Any]:
+    """The same keys while one game goes on."""
+    return {"end_reason": 0, "winner": -1, "margin": 0,
+            "victory_points": np.zeros(2, dtype=np.int64),
+            "points_by_row": np.zeros((2, len(POINT_ROWS)), dtype=np.int64)}
+
+
+def no_end_infos(count: int) -> dict[str, Any]:
+    """The same keys while all games of a batch go on."""
+    return {"end_reason": np.zeros(count, dtype=np.int64),
+            "winner": np.full(count, -1, dtype=np.int64),
+            "margin": np.zeros(count, dtype=np.int64),
+            "victory_points": np.zeros((count, 2), dtype=np.int64),
+            "points_by_row": np.zeros((count, 2, len(POINT_ROWS)), dtype=np.int64)}
+
+
+def one_end_info(game: Game, states: PositionArray, loser: int) -> dict[str, Any]:
+    """`end_info` of one game, states of shape (1,), as plain integers and arrays without n."""
+    ends = end_info(game, states, np.array([loser]))
+    return {key: value[0] if value.ndim > 1 else int(value[0]) for key, value in ends.items()}
+
+
+def text_infos(game: Game, states: PositionArray, reasons: Ints) -> dict[str, npt.NDArray[Any]]:
+    """Texts of a batch, as object arrays of shape (n,)."""
+    positions = [game.format_position(position) for position in unstack(states)]
+    return {"position": np.array(positions, dtype=object),
+            "end_reason_text": np.array([END_REASONS[reason] for reason in reasons], dtype=object)}
+
+
+def with_flags(info: dict[str, Any], flags: Flags) -> dict[str, Any]:
+    """Infos of a batch with a `_key` beside each key, true where `flags`, shape (n,), are."""
+    return info | {f"_{key}": flags.copy() for key in info}
+
+
+def scatter(values: npt.NDArray[Any], chosen: Flags) -> npt.NDArray[Any]:
+    """Rows of the chosen games as rows of all games, zero elsewhere (None for objects)."""
+    spread = np.zeros((len(chosen), *values.shape[1:]), dtype=values.dtype)
+    if values.dtype == np.object_:
+        spread[:] = None
+    spread[chosen] = values
+    return spread
+
+
+class FinalObservations(list[Any]):
+    """What finished games looked like at their end: an observation or None for each game.
+
+    Gymnasium has an object array in this place. This list can be read as one, by number, slice or
+    boolean mask, and other than an object array it can be turned into tensors.
+    """
+
+    def __getitem__(self, chosen: Any) -> Any:
+        """One entry, or an object array of the chosen ones."""
+        if isinstance(chosen, int | np.integer):
+            return super().__getitem__(int(chosen))
+        array = np.full(len(self), None, dtype=object)
+        for index, observation in enumerate(self):
+            array[index] = observation
+        return array[chosen]
