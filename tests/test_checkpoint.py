@@ -31,6 +31,8 @@ from castle_env import CastleError, Game, load_ruleset, make_agent
 
 STORM = Game(load_ruleset("storm"))
 NEWEST = "step-0000000512"
+# What whoever saves a checkpoint has to say about it.
+OTHER_KEYS: dict[str, Any] = {"config": {}, "network": {}, "reward": "margin"}
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,9 @@ def test_a_checkpoint_holds_tensors_and_plain_values_and_its_card_says_the_rest(
     assert card["encoding"] == ENCODING
     assert card["ruleset"] == STORM.rules.to_dict()
     assert card["ruleset_digest"] == STORM.rules.digest
-    assert (card["steps"], card["seed"], card["config"]["features"]) == (512, 0, 16)
+    assert (card["steps"], card["seed"], card["config"]["hidden"]) == (512, 0, 8)
+    assert card["network"] == {"kind": "lanes", "channels": 4, "blocks": 1, "hidden": 8}
+    assert (card["algorithm"], card["reward"], card["device"]) == ("ppo", "outcome", "cpu")
     assert card["environment"]["packages"]["torch"]
     assert [row["steps"] for row in card["results"]["evaluations"]] == [0, 512]
     assert plain(checkpoint.tensors)
@@ -123,7 +127,7 @@ def test_checkpoints_of_a_gpu_load_on_the_cpu(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(torch.serialization, "location_tag", lambda storage: "cuda:0")
         save_checkpoint(tmp_path / "step-1.pt", {"policy": {"a": torch.arange(3)}}, STORM,
-                        {"config": {}})
+                        OTHER_KEYS)
     tensors = load_checkpoint(tmp_path / "step-1.pt").tensors
     assert tensors["policy"]["a"].device == torch.device("cpu")
     assert tensors["policy"]["a"].tolist() == [0, 1, 2]
@@ -172,9 +176,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[str]]] = {
     "card that is a list": (card_is("[]"), [".json", "damaged or no card"]),
     "card that is a number": (card_is("3"), [".json", "damaged or no card"]),
     "card of something else": (card_is('{"name": "x"}'), [
-        "no card of a checkpoint", "ruleset, ruleset_digest, sha256, config"]),
-    "card with wrong types": (card_has(ruleset="storm", config=None), [
-        "no card of a checkpoint", "ruleset, config"]),
+        "no card of a checkpoint", "ruleset, ruleset_digest, sha256, config, network, reward"]),
+    "card with wrong types": (card_has(ruleset="storm", config=None, network=[], reward=1), [
+        "no card of a checkpoint", "ruleset, config, network, reward"]),
     "another observation": (card_has(encoding="planes-3-v0"), ["'planes-3-v0'", repr(ENCODING)]),
     "no encoding": (card_has(encoding=None), ["None", repr(ENCODING)]),
     "another ruleset": (card_has(ruleset=load_ruleset("sudden-death").to_dict(),
@@ -206,16 +210,35 @@ def test_what_is_no_usable_checkpoint_is_refused(folder, kind):
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def network_is(**changes: Any) -> Callable[[Path], None]:
+    """The card describes a network like that of `finished` but for some changes."""
+    same_kind = {"kind": "lanes", "channels": 4, "blocks": 1, "hidden": 8}
+    return card_has(network=same_kind | changes)
+
+
 @pytest.mark.parametrize("damage", [
-    card_has(config={}), card_has(config={"channels": 4, "features": 16}),
-    card_has(config={"channels": [4], "features": "wide"}),
-    card_has(config={"channels": [8], "features": 16}), tensors_are(saved({"policy": {}})),
-    tensors_are(saved({"policy": torch.zeros(2)})), tensors_are(saved({}))])
+    card_has(network={}), card_has(network={"kind": "lanes", "hats": 3}), network_is(channels=8),
+    network_is(hidden="wide"), network_is(channels=0), network_is(channels=-1),
+    network_is(blocks=2), network_is(blocks=None), network_is(kind="dense"),
+    network_is(kind="hats"), network_is(kind=[]), network_is(kind="nowhere:network"),
+    network_is(kind="builtins:repr"), network_is(kind="small_runs:ROLLOUT"),
+    tensors_are(saved({"policy": {}})), tensors_are(saved({"policy": torch.zeros(2)})),
+    tensors_are(saved({"policy": {1: 2}})), tensors_are(saved({}))])
 def test_a_network_that_the_card_does_not_describe_is_refused(folder, damage):
     damage(newest(folder))
     with pytest.raises(CheckpointError) as caught:
         make_agent(f"ppo:{folder}", STORM)
     check(caught.value, newest(folder), "does not hold the network that its card describes")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder, number):
+    tensors = load_checkpoint(folder).tensors
+    tensors["policy"]["policy.weight"][0, 0] = number
+    put(newest(folder), saved(tensors))
+    with pytest.raises(CheckpointError) as caught:
+        make_agent(f"ppo:{folder}", STORM)
+    check(caught.value, newest(folder), "holds weights that are not finite numbers")
 
 
 @pytest.mark.parametrize("wrap", [pickle.dumps, saved])
@@ -263,7 +286,7 @@ def test_paths_that_lead_nowhere(path):
 
 def save(path: Path, number: int) -> None:
     save_checkpoint(path, {"policy": {"a": torch.full((2,), number)}}, STORM,
-                    {"config": {}, "number": number})
+                    {**OTHER_KEYS, "number": number})
 
 
 def test_an_old_checkpoint_is_replaced_as_a_whole(tmp_path):

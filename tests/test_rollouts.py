@@ -7,21 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from agents.networks.encoding import PLANE_NUMBERS, Encoding
-from scripted import ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_of
-from small_runs import ROLLOUT, config, quiet_trainer
+from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_of
+from small_runs import POOL, ROLLOUT, config, quiet_learner
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.training.opponent_pool import OpponentPool
+from agents.training.rewards import load_reward
 from agents.training.sb3_env import SB3VecEnv
 from agents.training.selfplay_env import SelfPlayVectorEnv
 from castle_env import Game, OptionError, Position, make_agent
 from castle_env.board import PASS, SQUARES
-from castle_env.observation import OBSERVATION_SHAPE
+from castle_env.observation import SEAT_PLANE
 from castle_env.position import PositionArray, stack, unstack
 from castle_env.vector_env import CastleVectorEnv
 
 SOURCES = ["storm", "sudden-death", "sudden-death-step", QUICK_DEATH]
+# A network that sees all sides alike is shown games as they are, another one turned.
+KINDS = {"lanes": {"network": "lanes"}, "lines": {"network": "lines"}}
+OPPONENTS: dict[str, dict[str, Any]] = {"self": {}, "pool": POOL}
 
 
 @dataclass
@@ -33,6 +36,12 @@ class Rollout:
     action_masks: Any
     rewards: Any
     episode_starts: Any
+    values: Any
+    advantages: Any
+    returns: Any
+    next_observations: Any
+    next_values: Any
+    next_starts: Any
 
 
 @dataclass(eq=False)
@@ -56,21 +65,31 @@ class Watch(BaseCallback):
         self.rollouts.append(Rollout(
             buffer.observations.copy(), buffer.actions[:, :, 0].astype(int).copy(),
             buffer.action_masks.reshape(*buffer.rewards.shape, -1).copy(), buffer.rewards.copy(),
-            buffer.episode_starts.astype(bool)))
+            buffer.episode_starts.astype(bool), buffer.values.copy(), buffer.advantages.copy(),
+            buffer.returns.copy(), self.model._last_obs.copy(), self._next_values(),
+            self.model._last_episode_starts.astype(bool)))
+
+    def _next_values(self) -> Any:
+        """What the network that played the rollout says of the positions after it."""
+        with torch.no_grad():
+            seen = torch.as_tensor(self.model._last_obs)
+            return self.model.policy.predict_values(seen).numpy().flatten()
 
 
 def watched(game: Game, rollouts: int, **changes: Any) -> Watch:
-    """What is seen in some rollouts, with a past self among the opponents from half-way on."""
-    trainer, watch = quiet_trainer(game, config(**changes)), Watch()
-    trainer.model.learn(rollouts // 2 * ROLLOUT, watch)
-    trainer.add_snapshot()
-    trainer.model.learn((rollouts - rollouts // 2) * ROLLOUT, watch, reset_num_timesteps=False)
+    """What is seen in some rollouts; a past self is in the pool, where there is one, from half-way.
+    """
+    learner, watch = quiet_learner(game, config(**changes)), Watch()
+    learner.model.learn(rollouts // 2 * ROLLOUT, watch)
+    if learner.pool:
+        learner.add_snapshot()
+    learner.model.learn((rollouts - rollouts // 2) * ROLLOUT, watch, reset_num_timesteps=False)
     return watch
 
 
-def planes_of(observations: Any) -> Any:
-    """The planes in rows of an encoding; the first axes stay, the last three are new."""
-    return observations[..., :PLANE_NUMBERS].reshape(*observations.shape[:-1], *OBSERVATION_SHAPE)
+def seats_in(observations: Any) -> Any:
+    """Who is to move: the shape of observations without their last three axes."""
+    return observations[..., SEAT_PLANE, 0, 0].astype(int)
 
 
 def positions(game: Game, observations: Any) -> PositionArray:
@@ -78,7 +97,7 @@ def positions(game: Game, observations: Any) -> PositionArray:
 
     The first four planes are sets of squares, the last six single numbers.
     """
-    planes = planes_of(observations).reshape(len(observations), -1, SQUARES).astype(np.float64)
+    planes = observations.reshape(len(observations), -1, SQUARES).astype(np.float64)
     bits = planes[:, :4].astype(np.int64) @ (1 << np.arange(SQUARES))
     factions, plies = game.rules.factions_per_player, game.rules.max_plies
     count = np.rint(planes[:, -6:-2, 0] * factions).astype(np.int64)
@@ -96,18 +115,22 @@ def positions(game: Game, observations: Any) -> PositionArray:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
-def test_masks_in_the_buffer_are_those_of_its_observations(source):
+@pytest.mark.parametrize("opponents", OPPONENTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_masks_in_the_buffer_are_those_of_its_observations(source, opponents, kind):
     """An evaluation that moves the learner's own env would make them contradict each other."""
     game = game_of_source(source)
-    watch = watched(game, 4, opening_plies=3)
+    watch = watched(game, 4, opening_plies=3, **OPPONENTS[opponents], **KINDS[kind])
     for rollout in watch.rollouts:
-        seen = rollout.observations.reshape(ROLLOUT, -1)
+        seen = rollout.observations.reshape(ROLLOUT, *rollout.observations.shape[2:])
         states = positions(game, seen)
         masks = rollout.action_masks.reshape(ROLLOUT, -1)
         assert np.count_nonzero(masks != game.legal_action_masks(states)) == 0
         assert masks[np.arange(ROLLOUT), rollout.actions.reshape(-1)].all()
-        assert np.array_equal(Encoding(game, config().lookahead).encode(states)[0], seen)
+        assert np.array_equal(game.encode(states)[0], seen)
     assert len(watch.rollouts) == 4
+    turned = watch.model.get_env().symmetries
+    assert turned.any() == (kind == "lines" and len(game.symmetries()) > 1)
 
 
 def replies(game: Game, position: Position) -> list[Position]:
@@ -119,17 +142,23 @@ def reward_of(game: Game, end: Position, seat: int, reward: str) -> float:
     return margin / (2 * game.rules.factions_per_player) if reward == "margin" else np.sign(margin)
 
 
+def table_of(watch: Watch) -> dict[str, Any]:
+    """The rows of all rollouts one after the other, (steps, games) each."""
+    return {name: np.concatenate([getattr(rollout, name) for rollout in watch.rollouts])
+            for name in ("observations", "actions", "rewards", "episode_starts")}
+
+
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
 @pytest.mark.parametrize("reward", ["outcome", "margin"])
-def test_rows_of_the_buffer_are_the_decisions_of_the_learner_and_nothing_else(source, reward):
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(source, reward,
+                                                                               kind):
     """Each row follows from the last by the learner's action and one reply."""
     game = game_of_source(source)
-    watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward)
-    table = {name: np.concatenate([getattr(rollout, name) for rollout in watch.rollouts])
-             for name in ("observations", "actions", "rewards", "episode_starts")}
-    ends = 0
+    watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **POOL, **KINDS[kind])
+    table, ends = table_of(watch), 0
     for index in range(4):
-        seats = planes_of(table["observations"])[:, index, -1, 0, 0].astype(int)
+        seats = seats_in(table["observations"])[:, index]
         states = unstack(positions(game, table["observations"][:, index]))
         starts = table["episode_starts"][:, index]
         for row in range(len(states) - 1):
@@ -149,6 +178,95 @@ def test_rows_of_the_buffer_are_the_decisions_of_the_learner_and_nothing_else(so
                         if game.is_terminal(end)]
             assert np.isclose(given, possible).any()
     assert ends > 20
+
+
+@pytest.mark.parametrize("source", [*SOURCES, BLOCKED], ids=name_of)
+@pytest.mark.parametrize("reward", ["outcome", "margin"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_against_itself_are_the_decisions_of_both_seats(source, reward, kind):
+    """Each row follows from the last by its action alone, and the last mover gets the reward."""
+    game = game_of_source(source)
+    watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **KINDS[kind])
+    table, ends = table_of(watch), 0
+    for index in range(4):
+        seats = seats_in(table["observations"])[:, index]
+        states = unstack(positions(game, table["observations"][:, index]))
+        starts = table["episode_starts"][:, index]
+        for row in range(len(states) - 1):
+            assert states[row].ply % 2 == seats[row]
+            assert not starts[row] or states[row] == game.initial_state()
+            after = game.apply(states[row], int(table["actions"][row, index]))
+            given = table["rewards"][row, index]
+            assert game.is_terminal(after) == starts[row + 1]
+            if starts[row + 1]:
+                ends += 1
+                assert given == pytest.approx(reward_of(game, after, seats[row], reward))
+            else:
+                assert given == 0
+                assert states[row + 1] == after
+    assert ends > 10
+
+
+@pytest.mark.parametrize("source", ["storm", QUICK_DEATH, ONE_FACTION], ids=name_of)
+@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 0.95), (0.9, 0.7), (1.0, 1.0)])
+def test_advantages_against_itself_are_those_of_the_first_player_with_the_movers_sign(
+    source, gamma, gae_lambda
+):
+    """A slow count from one viewpoint, in which nobody's value changes its sign on the way."""
+    game = game_of_source(source)
+    watch = watched(game, 4, gamma=gamma, gae_lambda=gae_lambda, learning_rate=0.01)
+    for rollout in watch.rollouts:
+        seats = np.vstack([seats_in(rollout.observations), seats_in(rollout.next_observations)])
+        over = np.vstack([rollout.episode_starts, rollout.next_starts])[1:]
+        signs = 1 - 2 * seats
+        values = signs * np.vstack([rollout.values, rollout.next_values])
+        rewards = signs[:-1] * rollout.rewards
+        ahead = np.zeros(signs.shape[1])
+        for row in reversed(range(len(rewards))):
+            following = np.where(over[row], 0, gamma * values[row + 1])
+            ahead = (rewards[row] + following - values[row]
+                     + np.where(over[row], 0, gamma * gae_lambda * ahead))
+            assert np.allclose(rollout.advantages[row], signs[row] * ahead, atol=1e-5)
+            assert np.allclose(rollout.returns[row], signs[row] * (ahead + values[row]), atol=1e-5)
+        assert (over[:-1].sum(), rewards.any(), values.any()) > (0, False, False)
+
+
+@pytest.mark.parametrize("source", ["storm", QUICK_DEATH], ids=name_of)
+def test_returns_of_both_seats_of_a_game_against_itself_sum_to_zero(source):
+    """Without discount and bootstrapping, every decision's return is the game's result."""
+    game, compared = game_of_source(source), 0
+    for rollout in watched(game, 4, num_envs=4, gae_lambda=1.0).rollouts:
+        seats = seats_in(rollout.observations)
+        for index in range(4):
+            ended = np.flatnonzero(rollout.rewards[:, index])
+            for row in range(ended[-1] if len(ended) else 0):
+                if not rollout.episode_starts[row + 1, index]:
+                    assert seats[row, index] != seats[row + 1, index]
+                    assert rollout.returns[row, index] == pytest.approx(
+                        -rollout.returns[row + 1, index], abs=1e-5)
+                    compared += rollout.returns[row, index] != 0
+    assert compared > 50
+
+
+@pytest.mark.parametrize("opponents", OPPONENTS)
+def test_a_reward_of_ones_own_is_given_as_the_margin_is(opponents, monkeypatch):
+    """The function sees final positions and the margins of whoever the reward is for."""
+    game, seen = game_of_source(QUICK_DEATH), []
+
+    def own(game: Game, states: PositionArray, margins: Any) -> Any:
+        seen.append((states.copy(), margins.copy()))
+        return np.where(margins > 0, 0.75, -0.25)
+
+    monkeypatch.setattr("test_rollouts.own_reward", own, raising=False)
+    watch = watched(game, 4, reward="test_rollouts:own_reward", **OPPONENTS[opponents])
+    given = np.concatenate([rollout.rewards for rollout in watch.rollouts])
+    assert set(np.unique(given)) == {-0.25, 0.0, 0.75}
+    for states, margins in seen:
+        assert all(game.is_terminal(position) for position in unstack(states))
+        mine = game.margins(states)
+        assert (abs(margins) == abs(mine)).all()
+        if opponents == "self":
+            assert (margins == np.where(states["ply"] & 1, mine, -mine)).all()
 
 
 def test_returns_of_the_two_seats_sum_to_zero():
@@ -177,7 +295,7 @@ class Salted(Positional):
 def seat_returns(game: Game, learner: Positional, opponent: Positional) -> list[float]:
     """What the learner gets from seat 0 and from seat 1."""
     pool = OpponentPool([opponent], 1)
-    env = SB3VecEnv(SelfPlayVectorEnv(16, game.rules, pool, "margin"))
+    env = SB3VecEnv(SelfPlayVectorEnv(16, game.rules, pool, load_reward("margin")))
     env.seed(1)
     env.reset()
     found: dict[int, set[float]] = {0: set(), 1: set()}
@@ -197,9 +315,9 @@ def seat_returns(game: Game, learner: Positional, opponent: Positional) -> list[
 def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
     """In seat 1 the only decision is a pass, and it carries the loss."""
     game = game_of_source(ONE_FACTION)
-    watch = watched(game, 4, opening_plies=0)
+    watch = watched(game, 4, opening_plies=0, **POOL)
     for rollout in watch.rollouts:
-        seats = planes_of(rollout.observations)[:, :, -1, 0, 0].astype(int)
+        seats = seats_in(rollout.observations)
         assert rollout.episode_starts.all()
         assert np.array_equal(rollout.rewards, 1 - 2 * seats)
         assert (rollout.actions[seats == 1] == PASS).all()
@@ -211,7 +329,7 @@ def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
 def test_every_opponent_is_met_from_both_seats_about_equally():
     """A past self on a seat that it never trained for is no opponent."""
     game = game_of_source(QUICK_DEATH)
-    watch = watched(game, 40, opening_plies=2)
+    watch = watched(game, 40, opening_plies=2, **POOL)
     numbers = {number for number, _ in watch.seatings}
     assert len(numbers) == 4  # itself, random, greedy, a past self
     for number in numbers:
@@ -220,10 +338,17 @@ def test_every_opponent_is_met_from_both_seats_about_equally():
         assert abs(watch.seatings[number, 0] / games - 0.5) < 2.5 / games ** 0.5
 
 
+def test_decisions_against_itself_are_of_both_seats_about_equally():
+    watch = watched(game_of_source(QUICK_DEATH), 10, opening_plies=2)
+    seats = np.concatenate([seats_in(rollout.observations) for rollout in watch.rollouts])
+    assert 0.4 < seats.mean() < 0.6
+
+
 @pytest.mark.parametrize("source", ["storm", "sudden-death"])
-def test_probability_ratios_of_the_first_minibatch_are_one(source, monkeypatch):
+@pytest.mark.parametrize("opponents", OPPONENTS)
+def test_probability_ratios_of_the_first_minibatch_are_one(source, opponents, monkeypatch):
     """The update sees the masks that acting saw; 1e-5 is what float32 leaves."""
-    model, old, new = watched(game_of_source(source), 4).model, [], []
+    model, old, new = watched(game_of_source(source), 4, **OPPONENTS[opponents]).model, [], []
     policy, buffer = model.policy, model.rollout_buffer
     evaluate, get = policy.evaluate_actions, buffer.get
 
@@ -249,16 +374,15 @@ def test_probability_ratios_of_the_first_minibatch_are_one(source, monkeypatch):
 def test_hundreds_of_masked_batches_of_169_actions():
     """Logits from flat to extreme, many legal actions or a single one."""
     game = game_of_source("sudden-death")
-    policy, rng = quiet_trainer(game, config()).model.policy, np.random.default_rng(0)
+    policy, rng = quiet_learner(game, config()).model.policy, np.random.default_rng(0)
     states = game.initial_states(256)
-    encoding = Encoding(game, config().lookahead)
     for batch in range(400):
-        observations, masks = encoding.encode(states)
+        observations, masks = game.encode(states)
         if batch % 2:  # all but one action forbidden
             chosen = game.random_actions(states, rng)
             masks = np.eye(game.num_actions, dtype=np.int8)[chosen]
         with torch.no_grad():
-            policy.action_net.linear.weight.mul_(1.05 if batch < 200 else 0.98)
+            policy.network.policy.weight.mul_(1.05 if batch < 200 else 0.98)
             actions, _, log_prob = policy(torch.as_tensor(observations), action_masks=masks)
             distribution = policy.get_distribution(torch.as_tensor(observations), masks)
         probabilities = distribution.distribution.probs.numpy()
@@ -280,5 +404,5 @@ def test_only_an_env_that_resets_at_once_can_be_learned_from():
 def test_openings_as_long_as_a_game_are_refused(plies):
     game = game_of_source(QUICK_DEATH)
     with pytest.raises(OptionError, match=f"opening_plies is {plies}; allowed: 0 to 4"):
-        SelfPlayVectorEnv(2, game.rules, OpponentPool([make_agent("random", game)], 1), "outcome",
-                          plies)
+        SelfPlayVectorEnv(2, game.rules, OpponentPool([make_agent("random", game)], 1),
+                          load_reward("outcome"), plies)

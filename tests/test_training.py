@@ -4,11 +4,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from small_runs import (
+    POOL,
     ROLLOUT,
     SMALL_OPTIONS,
     checkpoint_steps,
@@ -28,6 +30,7 @@ from castle_env.vector_env import CastleVectorEnv
 
 GAMES = {name: Game(load_ruleset(name)) for name in ("storm", "sudden-death")}
 STORM = GAMES["storm"]
+OPPONENTS: dict[str, dict[str, Any]] = {"self": {}, "pool": POOL}
 
 # Schedule
 
@@ -36,7 +39,7 @@ STORM = GAMES["storm"]
 def test_everything_happens_every_so_many_steps_not_calls(tmp_path, num_envs):
     """At the first pause after each multiple of the number asked for."""
     settings = config(num_envs=num_envs, steps=1000, snapshot_every=200, evaluate_every=300,
-                      checkpoint_every=500, pool_size=99)
+                      checkpoint_every=500, pool_size=99, **POOL)
     shown: list[int] = []
     steps, evaluations = run(STORM, settings, tmp_path,
                              show=lambda progress: shown.append(progress.steps))
@@ -59,7 +62,7 @@ def events(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 def test_tensorboard_has_the_usual_scalars(tmp_path):
     """No episode statistics reach TensorBoard without a monitor."""
-    run(STORM, config(evaluate_every=2 * ROLLOUT), tmp_path)
+    run(STORM, config(evaluate_every=2 * ROLLOUT, **POOL), tmp_path)
     scalars = events(tmp_path)
     assert {"rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/approx_kl",
             "train/entropy_loss", "train/value_loss", "train/explained_variance",
@@ -78,15 +81,28 @@ def test_tensorboard_has_the_usual_scalars(tmp_path):
     assert all(value == 16 for _, value in scalars["games/length"])
 
 
+def test_tensorboard_in_games_against_itself(tmp_path):
+    """Games are those of the first player; a length counts the decisions of both."""
+    run(STORM, config(evaluate_every=2 * ROLLOUT), tmp_path)
+    scalars = events(tmp_path)
+    assert {f"games/self/first/{what}" for what in ("win_rate", "draw_rate", "margin")} <= set(
+        scalars)
+    assert not [tag for tag in scalars if tag.startswith("pool/") or "/second/" in tag]
+    assert [step for step, _ in scalars["train/value_loss"]] == [128, 256, 384, 512]
+    assert all(4 <= value <= 16 for _, value in scalars["rollout/ep_len_mean"])
+    assert all(value == 16 for _, value in scalars["games/length"])
+
+
 # Same seed, resuming
 
 
-def test_same_seed_same_weights(tmp_path):
+@pytest.mark.parametrize("opponents", OPPONENTS)
+def test_same_seed_same_weights(tmp_path, opponents):
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
-        run(STORM, config(seed=seed), tmp_path / name)
+        run(STORM, config(seed=seed, **OPPONENTS[opponents]), tmp_path / name)
     a, b, c = (training_state(tmp_path / name) for name in "abc")
     assert same(a, b)
-    assert not torch.equal(*(state["policy"]["action_net.linear.weight"] for state in (a, c)))
+    assert not torch.equal(*(state["policy"]["policy.weight"] for state in (a, c)))
 
 
 def halfway(folder: Path) -> Checkpoint:
@@ -96,7 +112,9 @@ def halfway(folder: Path) -> Checkpoint:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("changes", [
-    {}, {"pool_size": 1, "snapshot_every": ROLLOUT, "reward": "margin", "num_envs": 64}])
+    {}, {"network": "lines", "reward": "margin"}, POOL,
+    {**POOL, "pool_size": 1, "snapshot_every": ROLLOUT, "reward": "margin", "num_envs": 64,
+     "network": "lines"}])
 def test_resumed_run_is_the_straight_run(tmp_path, name, changes):
     """Bit for bit: weights, optimizer, games, pool, past selves and random numbers."""
     game, settings = GAMES[name], config(steps=4 * ROLLOUT, **changes)
@@ -125,15 +143,15 @@ def test_the_learning_rate_goes_on_falling_after_a_resume(tmp_path):
 def test_a_ppo_baseline_stays_itself_in_a_resumed_run(tmp_path, game):
     """It may have another network than the learner, and plays its most probable action."""
     run(game, config(), tmp_path / "baseline")
-    settings = {"baselines": (f"ppo:{tmp_path / 'baseline'}",), "channels": (3, 5), "features": 8}
+    settings = {**POOL, "baselines": (f"ppo:{tmp_path / 'baseline'}",), "channels": 5, "blocks": 2}
     run(game, config(**settings), tmp_path / "straight")
     run(game, config(**settings), tmp_path / "resumed", halfway(tmp_path / "straight"))
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "resumed")))
 
 
-def interrupting(trainer_env: type, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> None:
+def interrupting(env: type, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> None:
     """Let the n-th steps of the games each be hit by a Ctrl-C."""
-    step, taken = trainer_env.step, [0]
+    step, taken = env.step, [0]
 
     def interrupted(self, actions):
         taken[0] += 1
@@ -141,13 +159,14 @@ def interrupting(trainer_env: type, monkeypatch: pytest.MonkeyPatch, at: set[int
             os.kill(os.getpid(), signal.SIGINT)
         return step(self, actions)
 
-    monkeypatch.setattr(trainer_env, "step", interrupted)
+    monkeypatch.setattr(env, "step", interrupted)
 
 
-@pytest.mark.parametrize("step", [1, 11, 16])
-def test_interrupt_saves_what_is_done_and_the_rest_follows_exactly(tmp_path, monkeypatch, step):
+@pytest.mark.parametrize(("step", "opponents"), [(1, "self"), (11, "pool"), (16, "self")])
+def test_interrupt_saves_what_is_done_and_the_rest_follows_exactly(tmp_path, monkeypatch, step,
+                                                                   opponents):
     """Wherever in a rollout of 8 steps it comes, the run ends after the next update."""
-    settings = config(steps=4 * ROLLOUT, checkpoint_every=10**9)
+    settings = config(steps=4 * ROLLOUT, checkpoint_every=10**9, **OPPONENTS[opponents])
     run(STORM, settings, tmp_path / "straight")
     before = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
@@ -182,8 +201,10 @@ def test_a_run_that_is_done_resumes_to_nothing(tmp_path):
 def check_curves(folder: Path, last: int) -> None:
     """Every curve has each of its steps once and in order, whatever was killed."""
     scalars = events(folder)
-    for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
+    played = [tag for tag in scalars if tag in ("pool/self/average_result", "games/length")]
+    for tag in ("rollout/ep_rew_mean", "train/value_loss", *played):
         steps = [step for step, _ in scalars[tag] if step]
+        assert played
         assert steps == list(range(ROLLOUT, last + 1, ROLLOUT))
     for points in scalars.values():
         steps = [step for step, _ in points]
@@ -196,11 +217,13 @@ def newest_steps(folder: Path) -> int:
     return max((int(card.stem.removeprefix("step-")) for card in cards), default=-1)
 
 
-def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path):
+@pytest.mark.parametrize("opponents", [
+    (), ("--opponents", "prioritised", "--baselines", "random", "greedy")], ids=["self", "pool"])
+def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, opponents):
     """SIGKILL at any moment leaves no broken file, and in the end the straight run bit for bit."""
     folder, rng, done = tmp_path / "killed", np.random.default_rng(0), 0
     start: tuple[object, ...] = (
-        *SMALL_OPTIONS, "--runs", tmp_path, "--name", "killed", "--steps", 10**8,
+        *SMALL_OPTIONS, *opponents, "--runs", tmp_path, "--name", "killed", "--steps", 10**8,
         "--snapshot-every", 3 * ROLLOUT, "--checkpoint-every", ROLLOUT, "--evaluate-every", 10**9,
         "--learning-rate", 0.001, "--last-learning-rate", 0.001)
     for _ in range(3):
@@ -270,9 +293,12 @@ def test_config_survives_json():
 @pytest.mark.parametrize(("changes", "said"), [
     ({"steps": 0}, "steps is 0; allowed: an integer from 1 on"),
     ({"pool_size": -1}, "pool_size is -1"),
-    ({"features": 0}, "features is 0"),
-    ({"channels": ()}, r"channels is \(\)"),
-    ({"channels": (4, 0)}, r"channels is \(4, 0\)"),
+    ({"hidden": 0}, "hidden is 0"),
+    ({"blocks": 0}, "blocks is 0"),
+    ({"channels": 0}, "channels is 0; allowed: an integer from 1 on"),
+    ({"threads": 0}, "threads is 0"),
+    ({"evaluation_games": 0}, "evaluation_games is 0"),
+    ({"regret_positions": -1}, "regret_positions is -1; allowed: an integer from 0 on"),
     ({"seed": -1}, "seed is -1; allowed: an integer from 0 to 4294967295"),
     ({"seed": 2**32}, "seed is 4294967296"),
     ({"learning_rate": 0.0}, "learning_rate is 0.0; allowed: a number above 0"),
@@ -281,8 +307,9 @@ def test_config_survives_json():
     ({"gamma": 1.01}, "gamma is 1.01; allowed: a number from 0 to 1"),
     ({"gae_lambda": -0.1}, "gae_lambda is -0.1"),
     ({"opening_plies": -1}, "opening_plies is -1; allowed: an integer from 0"),
-    ({"layer": "attention", "channels": (6,)}, r"channels is \(6,\); .* multiples of 4"),
     ({"ent_coef": float("nan")}, "ent_coef is nan"),
+    ({"vf_coef": float("nan")}, "vf_coef is nan; allowed: a number from 0 on"),
+    ({"vf_coef": -1.0}, r"vf_coef is -1\.0"),
     ({"batch_size": 1}, "batch_size is 1"),
     ({"batch_size": 127}, "batch_size is 127.*128"),
 ])

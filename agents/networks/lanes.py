@@ -154,7 +154,7 @@ class LaneNetwork(nn.Module):
         """
         entries, steps = outputs[..., 0], outputs[..., 1:]
         entering = (entries[:, 1, :, 0], entries[:, 1, :, 1], entries[:, 0, :, 0],
-                    entries[:, 0, :, 1], self.passing.expand(len(outputs), 1))
+                    entries[:, 0, :, 1], self.passing.expand(outputs.shape[0], 1))
         if not self._steps:
             return torch.cat(entering, dim=1)
         to_south, to_east = steps[:, 1, :, 0].transpose(1, 2), steps[:, 0, :, 0]

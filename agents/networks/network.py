@@ -11,6 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import torch
 from torch import nn
 
 from agents.networks.lanes import LaneNetwork
@@ -46,28 +47,56 @@ NETWORKS: Final[Mapping[str, Callable[[Game, int, int, int], nn.Module]]] = Mapp
 
 
 def build_network(game: Game, config: NetworkConfig) -> nn.Module:
-    """A network with fresh weights from PyTorch's global generator; `OptionError` for no such kind.
+    """A network with fresh weights from PyTorch's global generator.
+
+    Raises `OptionError` for no such kind or sizes, and as `make_network`.
     """
-    if config.kind in NETWORKS:
-        return NETWORKS[config.kind](game, config.channels, config.blocks, config.hidden)
-    network = import_object(config.kind, "network", NETWORKS)(game)
+    if config.kind not in NETWORKS:
+        return make_network(game, import_function(config.kind, "network", NETWORKS))
+    sizes = config.channels, config.blocks, config.hidden
+    if min(sizes) < 1:
+        raise OptionError(f"channels, blocks and hidden are {sizes}; allowed: integers from 1 on")
+    return NETWORKS[config.kind](game, *sizes)
+
+
+def make_network(game: Game, factory: NetworkFactory) -> nn.Module:
+    """The network of a factory; `OptionError` where it is no module of the right shapes."""
+    network = factory(game)
+    name = import_path(factory)
     if not isinstance(network, nn.Module):
-        raise OptionError(f"network {config.kind!r} made a {type(network).__name__}; allowed: a "
-                          "PyTorch module")
+        raise OptionError(f"network {name!r} made a {type(network).__name__}; allowed: a PyTorch "
+                          "module")
+    network.eval()
+    with torch.inference_mode():
+        outputs = network(torch.as_tensor(game.encode(game.initial_states(2))[0]))
+    network.train()
+    shapes = [tuple(output.shape) for output in outputs]
+    if shapes != [(2, game.num_actions), (2,)]:
+        raise OptionError(f"network {name!r} gives shapes {shapes} for 2 observations; allowed: "
+                          f"logits (2, {game.num_actions}) and values (2,)")
     return network
 
 
-def import_object(path: str, option: str, names: Iterable[str]) -> Any:
-    """What "module:name" stands for; `OptionError` where it cannot be imported."""
+def import_path(function: Callable[..., Any]) -> str:
+    """The "module:name" by which a function of a module can be imported again."""
+    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
+
+
+def import_function(path: str, option: str, names: Iterable[str]) -> Any:
+    """What "module:name" stands for; `OptionError` where it cannot be imported or called."""
     module, _, name = path.partition(":")
     allowed = f"allowed: {', '.join(names)}, or MODULE:NAME of your own"
     if not (module and name):
         raise OptionError(f"{option} is {path!r}; {allowed}")
     try:
-        return getattr(import_module(module), name)
+        function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise OptionError(f"{option} is {path!r}, which cannot be imported: {error}; "
                           f"{allowed}") from error
+    if not callable(function):
+        raise OptionError(f"{option} is {path!r}, a {type(function).__name__} that cannot be "
+                          f"called; {allowed}")
+    return function
 
 
 def is_symmetric(network: nn.Module) -> bool:

@@ -54,7 +54,8 @@ class Policy:
         observations: (n, PLANES, 6, 6), as float32 environments show them. masks: (n, num_actions),
         1 = legal; illegal actions get 0. Values are what the player to move expects of the game's
         end: its VP margin, its result from -1 to 1, or rewards of another kind, by `reward`.
-        Raises `OptionError` for other shapes or a position without a legal action.
+        Raises `OptionError` for other shapes, counts of uint8, or a position without a legal
+        action.
         """
         planes, legal = self._checked(observations, masks)
         logits, values = self.logits_and_values(planes)
@@ -126,7 +127,11 @@ class Policy:
     def _checked(
         self, observations: npt.ArrayLike, masks: npt.ArrayLike
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        planes, legal = np.asarray(observations, dtype=np.float32), np.asarray(masks) == 1
+        given = np.asarray(observations)
+        if given.dtype == np.uint8:
+            raise OptionError("observations are uint8; allowed: float32, as environments with "
+                              'observation_dtype="float32" show them')
+        planes, legal = given.astype(np.float32, copy=False), np.asarray(masks) == 1
         shapes = (len(planes), *OBSERVATION_SHAPE), (len(planes), self.game.num_actions)
         if (planes.shape, legal.shape) != shapes:
             raise OptionError(f"observations and masks have shapes {planes.shape} and "
@@ -160,9 +165,9 @@ def policy_of(checkpoint: Checkpoint) -> Policy:
         network = build_network(game, NetworkConfig(**card["network"]))
         network.load_state_dict(checkpoint.tensors["policy"])
         reward = str(card["reward"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not hold the network that "
-                              f"its card describes: {error}") from error
+                              f"its card describes: {' '.join(str(error).split())}") from error
     if not all(torch.isfinite(weights).all() for weights in network.parameters()):
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds weights that are not "
                               "finite numbers")

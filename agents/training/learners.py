@@ -49,5 +49,6 @@ def check_device(device: str) -> None:
     try:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError) as error:
-        raise OptionError(f"device is {device!r}, which cannot be used: {error}; allowed: auto or "
+        said = str(error).partition("\n")[0]
+        raise OptionError(f"device is {device!r}, which cannot be used: {said}; allowed: auto or "
                           "a PyTorch device that is here, such as cpu or cuda:0") from error

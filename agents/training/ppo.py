@@ -11,7 +11,7 @@ from stable_baselines3.common.logger import Logger
 from torch import nn
 
 from agents.networks.agent import NetworkAgent
-from agents.networks.network import NetworkFactory, build_network, is_symmetric
+from agents.networks.network import NetworkFactory, build_network, is_symmetric, make_network
 from agents.networks.policy import Policy
 from agents.networks.sb3_policy import NetworkPolicy
 from agents.openings import longest_opening
@@ -80,7 +80,7 @@ class PPOLearner:
 
     def _make_network(self) -> nn.Module:
         if self._network is not None:
-            return self._network(self.game)
+            return make_network(self.game, self._network)
         return build_network(self.game, self.config.network_config)
 
     def _model_network(self) -> nn.Module:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.networks.network import import_object
+from agents.networks.network import import_function
 from castle_env.game import Game
 from castle_env.options import REWARDS, rewards_of
 from castle_env.position import PositionArray
@@ -24,5 +24,5 @@ def load_reward(name: str) -> RewardFunction:
     if name in REWARDS:
         kind: Any = name
         return lambda game, _, margins: rewards_of(game, margins, kind)
-    function: RewardFunction = import_object(name, "reward", REWARDS)
+    function: RewardFunction = import_function(name, "reward", REWARDS)
     return function

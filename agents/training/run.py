@@ -17,8 +17,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from torch.utils.tensorboard import SummaryWriter
 
-from agents.networks.checkpoint import Checkpoint, save_checkpoint
-from agents.networks.network import NetworkFactory, count_weights
+from agents.networks.checkpoint import Checkpoint, CheckpointError, save_checkpoint
+from agents.networks.network import NetworkFactory, count_weights, import_path
 from agents.runs import environment_info
 from agents.training.config import RunConfig
 from agents.training.learner import Learner
@@ -149,18 +149,19 @@ def train(
     Returns the steps reached, fewer when the run was stopped, and the history of evaluations, each
     with its "steps" and "cpu_minutes"; the first is of the untrained network. `checkpoint` is one
     of the same folder to go on from. `command` goes into the cards of a new run. `callbacks` are of
-    Stable-Baselines3, for PPO. `network` makes another network than the config says, and
-    `init_from` gives a new run its first weights. Ctrl-C ends the run after the iteration that
-    comes next, with a checkpoint; a second one at once, without. Writes `checkpoints/`, from step 0
-    on, and `tensorboard/`.
+    Stable-Baselines3, for PPO. `network` makes another network than the config says; the run's
+    agents can be made by name if it is a function that can be imported. `init_from` gives a new run
+    its first weights; raises `CheckpointError` where they do not fit. Ctrl-C ends the run after the
+    iteration that comes next, with a checkpoint; a second one at once, without. Writes
+    `checkpoints/`, from step 0 on, and `tensorboard/`.
     """
     learner = make_learner(game, config, network, callbacks)
     if init_from is not None and checkpoint is None:
-        learner.load_weights(init_from.tensors["policy"])
+        _load_weights(learner, init_from)
     (folder / "checkpoints").mkdir(exist_ok=True)
     for leftover in (folder / "checkpoints").glob(".step-*"):
         leftover.unlink()  # half written when the run was killed
-    card = _first_card(learner, command) if checkpoint is None else checkpoint.card
+    card = _first_card(learner, command, network) if checkpoint is None else checkpoint.card
     with _logging_to(folder / "tensorboard", checkpoint) as logger:
         if checkpoint is not None:
             learner.set_state(checkpoint.tensors)
@@ -171,13 +172,26 @@ def train(
     return schedule.steps, schedule.evaluations
 
 
-def _first_card(learner: Learner, command: str) -> dict[str, Any]:
+def _load_weights(learner: Learner, checkpoint: Checkpoint) -> None:
+    try:
+        learner.load_weights(checkpoint.tensors["policy"])
+    except (AttributeError, KeyError, TypeError, RuntimeError) as error:
+        raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not fit the network of "
+                              f"this run: {' '.join(str(error).split())}") from error
+
+
+def _first_card(
+    learner: Learner, command: str, network: NetworkFactory | None
+) -> dict[str, Any]:
     """What the card of a run's first checkpoint says besides the state of things."""
     config = learner.config
+    described = config.network_config
+    if network is not None:
+        described = described._replace(kind=import_path(network))
     return {
         "algorithm": config.algorithm,
         "config": config.to_dict(),
-        "network": config.network_config._asdict(),
+        "network": described._asdict(),
         "weights": count_weights(learner.current_agent().policy.network),
         "reward": config.reward,
         "seed": config.seed,
