@@ -25,7 +25,7 @@ def plain_values(game: Game, state: Position, depth: int) -> dict[int, float]:
     values: dict[int, float] = {}
     for action in game.legal_actions(state):
         child = game.apply(state, action)
-        margin = search(game.table[0], child, depth - 1, -INFINITE, INFINITE, workspace(depth))
+        margin = search(game.table[0], None, child, depth - 1, -INFINITE, INFINITE, workspace(depth))
         values[action] = margin if child.ply % 2 == 0 else -margin
     return values
 

@@ -13,9 +13,8 @@ from math import inf
 from time import perf_counter
 from typing import Final, Protocol, TypeAlias
 
-import numpy as np
-
 from agents.search import horizon_search
+from agents.search.board import board_of
 from agents.search.horizon_search import (
     HIGHEST,
     LOWEST,
@@ -25,13 +24,12 @@ from agents.search.horizon_search import (
     TURN_LIMIT,
     Records,
 )
+from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
 from agents.solve import storm_search
 from agents.solve.book import Book, shipped_book
-from agents.solve.slides import board_of
-from agents.solve.storm_search import BUSY_SLOTS
+from agents.solve.storm_search import new_arrays
 from agents.solve.storm_solver import captured_margin
-from agents.solve.transposition import new_table
 from castle_env.errors import CastleError
 from castle_env.game import Game
 from castle_env.position import Position, stack
@@ -76,7 +74,7 @@ Report: TypeAlias = Callable[[MoveValues], None]
 
 
 def never() -> bool:
-    """Nobody stops the analysis."""
+    """False: the `stopped` of a caller who lets the analysis use its time."""
     return False
 
 
@@ -157,7 +155,7 @@ class _Search(Protocol):
 
     work: Records
 
-    def depths(self, left: int) -> range:
+    def depths(self, plies_left: int) -> range:
         """How far ahead to look, one after the other, with so many plies left."""
         ...
 
@@ -173,26 +171,21 @@ class _StormSearch:
     """Looks so far ahead that always the same player moves last, since that one is ahead."""
 
     def __init__(self, game: Game) -> None:
-        self.work: Records = np.zeros(1, dtype=storm_search.WORK_DTYPE)
         self._game: Final = game
-        self._table: Final = new_table(MEMORY)
-        self._symmetries: Final = symmetry_table(game)
-        self._busy: Final = np.zeros(BUSY_SLOTS, dtype=np.int64)
+        self._arrays: Final = new_arrays(game, MEMORY)
+        self.work: Records = self._arrays.work
 
-    def depths(self, left: int) -> range:
+    def depths(self, plies_left: int) -> range:
         """From two or three plies to the end."""
-        return range(2 + left % 2, left + 1, 2)
+        return range(2 + plies_left % 2, plies_left + 1, 2)
 
     def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
         """The mover's margin `depth` plies ahead, at the end of the game if that is there."""
-        board, left = board_of(position), self._game.rules.max_plies - position.ply
+        plies_left = self._game.rules.max_plies - position.ply
         captured = captured_margin(self._game.rules, position)
-
-        def ask(beta: int) -> int:
-            return int(storm_search.ask(self._game.table, self.work, self._symmetries, self._table,
-                                        self._busy, board, left, depth, beta))
-
-        return _narrow(self.work, ask, guess - captured) + captured, depth == left
+        margin = storm_search.ask_value(self._arrays, board_of(position), plies_left, depth,
+                                        guess - captured)
+        return int(margin) + captured, depth == plies_left
 
 
 class _HorizonSearch:
@@ -204,38 +197,26 @@ class _HorizonSearch:
         self._table: Final = horizon_search.new_entries(MEMORY)
         self._symmetries: Final = symmetry_table(game)
 
-    def depths(self, left: int) -> range:
+    def depths(self, plies_left: int) -> range:
         """From two plies to the turn limit."""
-        return range(2, min(left, MAX_PLIES) + 1)
+        return range(2, min(plies_left, MAX_PLIES) + 1)
 
     def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
         """The mover's margin `depth` plies ahead or where the game ends before; whether it ends."""
         if self._game.is_terminal(position):
             points = self._game.victory_points(position)
             return _of_player_0(position, points[0] - points[1]), True
-
-        def ask(beta: int, claim: int = TURN_LIMIT) -> int:
-            return int(horizon_search.ask(self._game.table, self.work, self._symmetries,
-                                          self._table, position, depth, claim, beta))
-
-        margin = _narrow(self.work, ask, guess)
+        margin = self._margin(position, depth, TURN_LIMIT, Window(LOWEST, HIGHEST, guess))
+        # What a player can force by ending the game within the horizon holds for ever.
         holds = position.ply + depth == self._game.rules.max_plies or (
-            ask(margin, MOVER_ENDS) >= margin and ask(margin + 1, OPPONENT_ENDS) <= margin)
+            self._margin(position, depth, MOVER_ENDS, Window(margin - 1, margin, margin)) >= margin
+            and self._margin(position, depth, OPPONENT_ENDS,
+                             Window(margin, margin + 1, margin)) <= margin)
         return margin, holds
 
-
-def _narrow(work: Records, ask: Callable[[int], int], guess: int) -> int:
-    """The value between the bounds that `ask` gives: null windows, each next to the last (MTD(f))
-    """
-    low, high = LOWEST, HIGHEST
-    while low < high and not work["stop"][0]:
-        beta = guess + 1 if guess == low else guess
-        guess = ask(beta)
-        if guess >= beta:
-            low = guess
-        else:
-            high = guess
-    return guess
+    def _margin(self, position: Position, depth: int, claim: int, window: Window) -> int:
+        return int(horizon_search.ask_value(self._game.table, self.work, self._symmetries,
+                                            self._table, position, depth, claim, window))
 
 
 def _run(
@@ -264,8 +245,8 @@ def _deepen(
 ) -> None:
     """Add the values at each depth that was finished, until all are proven."""
     values, proven = dict(out_found[0].values), set[int]()
-    left = game.rules.max_plies - next(iter(children.values())).ply + 1
-    for depth in search.depths(left):
+    plies_left = game.rules.max_plies - next(iter(children.values())).ply + 1
+    for depth in search.depths(plies_left):
         for action in children.keys() - proven:
             child = children[action]
             guess = _of_player_0(child, int(values[action]))

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.runs import environment_info, write_bytes_atomic, write_json_atomic
+from agents.search.board import board_of
 from agents.search.position_key import Symmetries, canonical_key, symmetry_table
-from agents.solve.slides import board_of
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver, captured_margin
 from agents.tasks import MapTasks, map_here
 from castle_env.errors import CastleError, OptionError
@@ -62,8 +62,8 @@ class Book:
 
 def key_of(game: Game, position: Position) -> Key:
     """The key of a position, the same for all that symmetries of the ruleset join."""
-    left = game.rules.max_plies - position.ply
-    low, high = canonical_key(_symmetries(game.rules), board_of(position), left)[0]
+    plies_left = game.rules.max_plies - position.ply
+    low, high = canonical_key(_symmetries(game.rules), board_of(position), plies_left)[0]
     return int(low), int(high)
 
 

@@ -5,7 +5,14 @@ from typing import Final
 import numpy as np
 
 from agents.solve.book import Book, shipped_book
-from agents.solve.exact_values import ILLEGAL, LAST_PLIES, Values, new_tools, write_move_values
+from agents.solve.exact_values import (
+    ILLEGAL,
+    LAST_MEMORY,
+    LAST_PLIES,
+    Values,
+    write_move_values,
+)
+from agents.solve.storm_search import new_arrays
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver
 from castle_env.game import Game
 from castle_env.position import Position, PositionArray, unstack
@@ -26,7 +33,7 @@ class PerfectPlay:
     ) -> None:
         self.game: Final = game
         self.solver: Final = Solver(game, memory_bytes)
-        self._tools: Final = new_tools(game)
+        self._arrays: Final = new_arrays(game, LAST_MEMORY)
         self._book: Final = book or shipped_book(game) or Book(game, -1, {})
 
     def value(self, position: Position) -> int:
@@ -53,7 +60,7 @@ class PerfectPlay:
         for start in range(0, len(late), _AT_ONCE):
             rows = late[start:start + _AT_ONCE]
             found = values[rows]
-            write_move_values(self._tools, states[rows], found)
+            write_move_values(self._arrays, states[rows], found)
             values[rows] = found
         for row in np.flatnonzero(plies_left > LAST_PLIES):
             for action, value in self.move_values(unstack(states[row:row + 1])[0]).items():
