@@ -1,17 +1,19 @@
 """What every legal move of a position is worth: exact where it can be proven in time.
 
-In storm from the book or by proofs to the end of the game. In sudden death a search looks deeper
-and deeper, and a move is exact as soon as both players can force its value, however long the other
-delays. What is not proven in time has the margin at the deepest horizon that was finished.
+In storm the values come from the book or from proofs to the end of the game. In sudden death a
+search looks deeper and deeper, and a move is proven as soon as both players can force its value,
+however long the other delays. A move that is not proven in time has the margin at the greatest
+depth that was finished.
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import cache
 from math import inf
 from time import perf_counter
 from typing import Final, Protocol, TypeAlias
+
+import numpy as np
 
 from agents.search import horizon_search
 from agents.search.board import board_of
@@ -28,6 +30,7 @@ from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
 from agents.solve import storm_search
 from agents.solve.book import Book, shipped_book
+from agents.solve.move_values import MoveValues
 from agents.solve.storm_search import new_arrays
 from agents.solve.storm_solver import captured_margin
 from castle_env.errors import CastleError
@@ -41,33 +44,6 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.02
 
 class AnalysisError(CastleError):
     """A position has no moves to analyse, or the time for it makes no sense."""
-
-
-@dataclass(frozen=True)
-class MoveValues:
-    """What each legal move leads to.
-
-    values: action -> margin of player 0 in Victory Points after it, under best play by both. exact:
-    whether all of them are proven; otherwise they are the margins `depth` plies ahead of the
-    position, counting the move itself.
-    """
-
-    values: dict[int, float]
-    exact: bool
-    depth: int | None
-
-    def value(self, player: int) -> float:
-        """Margin of player 0 if `player`, who is to move, plays best."""
-        return max(self.values.values()) if player == 0 else min(self.values.values())
-
-    def best(self, player: int) -> list[int]:
-        """All actions that are best for `player`, who is to move."""
-        value = self.value(player)
-        return [action for action, other in self.values.items() if other == value]
-
-    def regret(self, action: int, player: int) -> float:
-        """Victory Points that `player` throws away with an action."""
-        return abs(self.values[action] - self.value(player))
 
 
 Report: TypeAlias = Callable[[MoveValues], None]
@@ -88,11 +64,10 @@ def analyse_moves(
 ) -> MoveValues:
     """The value of every legal move, the pass too, as far as it can be found in `seconds`.
 
-    They are counted from the first horizon that is finished, which takes no time unless code has to
-    be compiled first.
+    The time starts when the first depth is finished, so that compiling code is not counted.
 
-    `stopped` is asked many times a second, and what is known by then is returned as soon as it says
-    so; `report` gets what is known at each depth. Both are called in the caller's thread, and other
+    `stopped` is asked many times a second; once it is true, what is known by then is returned.
+    `report` gets what is known at each depth. Both are called in the caller's thread, and other
     threads go on meanwhile. Raises `AnalysisError` for a game that is over.
     """
     if game.is_terminal(state):
@@ -125,26 +100,22 @@ def _from_book(game: Game, children: dict[int, Position]) -> MoveValues | None:
     book = _book(game.rules)
     if book is None:
         return None
-    values: dict[int, float] = {}
+    values: dict[int, int] = {}
     for action, child in children.items():
         margin = book.value(child)
         if margin is None:
             return None
-        values[action] = _of_player_0(child, margin)
-    return MoveValues(values, True, None)
+        values[action] = -margin
+    return MoveValues(values)
 
 
 def _at_once(game: Game, children: dict[int, Position]) -> MoveValues:
     """Margins as they stand after each move."""
     states = stack(list(children.values()))
-    margins = game.margins(states).tolist()
-    exact = bool(game.terminals(states).all())
-    return MoveValues(dict(zip(children, margins, strict=True)), exact, None if exact else 1)
-
-
-def _of_player_0(position: Position, margin: int) -> int:
-    """A margin of the player to move as one of player 0."""
-    return margin if position.ply & 1 == 0 else -margin
+    margins = game.margins(states)
+    margins = np.where(states["ply"] & 1, margins, -margins)
+    depth = None if game.terminals(states).all() else 1
+    return MoveValues(dict(zip(children, margins.tolist(), strict=True)), depth)
 
 
 # With one
@@ -204,8 +175,8 @@ class _HorizonSearch:
     def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
         """The mover's margin `depth` plies ahead or where the game ends before; whether it ends."""
         if self._game.is_terminal(position):
-            points = self._game.victory_points(position)
-            return _of_player_0(position, points[0] - points[1]), True
+            points, mover = self._game.victory_points(position), position.ply & 1
+            return points[mover] - points[1 - mover], True
         margin = self._margin(position, depth, TURN_LIMIT, Window(LOWEST, HIGHEST, guess))
         # What a player can force by ending the game within the horizon holds for ever.
         holds = position.ply + depth == self._game.rules.max_plies or (
@@ -223,7 +194,7 @@ def _run(
     search: _Search, game: Game, children: dict[int, Position], out_found: list[MoveValues],
     seconds: float, stopped: Callable[[], bool], report: Report
 ) -> None:
-    """Search in a thread of its own until all is known, the time is over or somebody stops it."""
+    """Search in a thread of its own until all is known, the time is over or `stopped` is true."""
     reported, deadline = 1, inf
     with ThreadPoolExecutor(1) as pool:
         try:
@@ -249,14 +220,13 @@ def _deepen(
     for depth in search.depths(plies_left):
         for action in children.keys() - proven:
             child = children[action]
-            guess = _of_player_0(child, int(values[action]))
-            margin, holds = search.value(child, depth - 1, guess)
+            margin, holds = search.value(child, depth - 1, -values[action])
             if search.work["stop"][0]:
                 return
-            values[action] = _of_player_0(child, margin)
+            values[action] = -margin
             if holds:
                 proven.add(action)
         exact = len(proven) == len(children)
-        out_found.append(MoveValues(dict(values), exact, None if exact else depth))
+        out_found.append(MoveValues(dict(values), None if exact else depth))
         if exact:
             return

@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 
 from agents.networks.checkpoint import Checkpoint
 from agents.openings import longest_opening
+from agents.solve.perfect_play import PerfectPlay
 from agents.training.config import RunConfig
 from agents.training.learners import check_config
 from agents.training.run import Evaluation, Progress, train
@@ -24,7 +25,6 @@ from castle_env import Agent, Game, make_agent
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
 from experiments.measure.decisions import (
-    Truth,
     choices_in_random_play,
     judge_all,
     summarise_decisions,
@@ -168,7 +168,7 @@ class RegretMeter:
         self._game: Final = game
         self._positions: Final = positions
         self._seed: Final = seed
-        self._truth: Final = Truth(game)
+        self._play: Final = PerfectPlay(game)
         self._plies: Final = range(min(FIRST_JUDGED_PLY, game.rules.max_plies - 1),
                                    game.rules.max_plies)
 
@@ -176,7 +176,7 @@ class RegretMeter:
         """Mean regret with its 95% bootstrap interval."""
         choices = choices_in_random_play(self._game, agent, self._positions, self._plies,
                                          self._seed)
-        decisions = judge_all(self._truth, choices)
+        decisions = judge_all(self._play, choices)
         return summarise_decisions(decisions, self._seed)[0].regret
 
 
