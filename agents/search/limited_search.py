@@ -130,7 +130,7 @@ def deepen(
 
 
 class LimitedAlphaBeta(BaseAgent):
-    """An `Agent` that searches each position for itself within the same limits."""
+    """An `Agent` that searches the positions of a batch one by one, each within the limits."""
 
     def __init__(self, name: str, game: Game, limits: Limits) -> None:
         self.name = name
@@ -152,7 +152,10 @@ class LimitedAlphaBeta(BaseAgent):
         return np.array(actions, dtype=np.int64)
 
     def stop(self) -> None:
-        """From another thread, for good: searches end at once with what they have found."""
+        """End the search in hand and later ones at once, with the best move found so far.
+
+        Other threads may call this.
+        """
         self._stopped = True
         self._works["stop"] = 1
 

@@ -1,8 +1,8 @@
 """`exact`: perfect play in storm from the first move, ties by lot.
 
-`exact:hardest` settles ties in another way: it leaves the opponent the smallest share of replies
-that keep the value, so that one who replied at random would be most likely to lose something. What
-is then still equal is settled by lot.
+`exact:hardest` first chooses, among the best moves, those after which the smallest share of the
+opponent's replies is best: an opponent who replied at random would most likely lose something. Ties
+that are left are settled by lot.
 """
 
 from typing import Final, NamedTuple
@@ -146,11 +146,11 @@ class ExactAgent(BaseAgent):
         return actions
 
     def stop(self) -> None:
-        """From another thread, for good: `select_actions` raises `SearchStoppedError`."""
+        """Make `select_actions` raise `SearchStoppedError`, for good; for other threads to call."""
         self._play.solver.stop()
 
     def _choose(self, position: Position, rng: np.random.Generator) -> int:
-        """The first best action in random order, which makes each as likely as the others."""
+        """A best action: the first in random order, so that all are equally likely."""
         play = self._play
         value, chosen, least = play.value(position), PASS, 2.0
         for action in rng.permutation(play.game.legal_actions(position)).tolist():
@@ -165,7 +165,7 @@ class ExactAgent(BaseAgent):
 
 
 def make(arguments: str, game: Game) -> Agent:
-    """The perfect player, with `hardest` the one that makes it hardest for the opponent."""
+    """The perfect player; with `hardest`, the one whose best moves are hardest to answer."""
     if arguments not in ("", HARDEST):
         raise AgentError(f"agent {f'exact:{arguments}'!r}; allowed: exact, exact:{HARDEST}")
     name = f"exact:{arguments}" if arguments else "exact"

@@ -1,4 +1,4 @@
-"""Which slide to try first: the table's, then by the lead it gives, then by its success so far.
+"""Which slide to try next: the one in the table, then by margin, then by success so far.
 
 Slides are listed in `order`, (24,) int64: margin * 2**37 + history * 2**5 + lane, with 2**56 added
 for the one to be tried first and 2**58 subtracted for those to be tried last. The largest is next.

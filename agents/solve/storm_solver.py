@@ -75,7 +75,7 @@ Report: TypeAlias = Callable[[SearchProgress], None]
 
 
 class Solver:
-    """Perfect play in any storm ruleset; what it finds stays in its table for later questions.
+    """Perfect play in any storm ruleset; its table keeps what it finds for later questions.
 
     Values are Victory Point margins under best play by both, seen from the player to move in the
     position asked about. All are exact and do not depend on memory, threads or earlier questions:
@@ -84,7 +84,7 @@ class Solver:
 
     `memory_bytes` bounds the table, `threads` that share it, and `report` is called now and then.
     Ctrl-C (KeyboardInterrupt) ends a search within milliseconds; `progress()` then tells what is
-    proven, and asking again goes on from the table. Raises `AgentError` for other modes.
+    proven, and the same question again makes use of the table. Raises `AgentError` for other modes.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Solver:
         return value + captured_margin(self.game.rules, position)
 
     def at_least(self, position: Position, margin: int) -> bool:
-        """Whether the mover can force a margin: `solve(position) >= margin`, but sooner known."""
+        """Whether the mover can force a margin: `solve(position) >= margin`, but found sooner."""
         plies_left = self._begin(position)
         beta = margin - captured_margin(self.game.rules, position)
         low, high = self._known(position, plies_left)
@@ -186,8 +186,9 @@ class Solver:
         )
 
     def stop(self) -> None:
-        """From another thread, for good: questions raise `SearchStoppedError`, within milliseconds
-        the one in hand too.
+        """Make all questions raise `SearchStoppedError`, for good; other threads may call this.
+
+        A search that is going on ends within milliseconds.
         """
         self._stopped = True
         self._work["stop"] = 1
@@ -195,7 +196,7 @@ class Solver:
     # Inside
 
     def _begin(self, position: Position) -> int:
-        """Note what is asked; the number of plies left."""
+        """Start with a new question; returns the number of plies left."""
         self._asked = position
         self._depth, self._window = 0, _UNKNOWN
         return self.game.rules.max_plies - position.ply
@@ -220,7 +221,7 @@ class Solver:
         return self._window.last
 
     def _ask(self, depth: int, plies_left: int, beta: int) -> int:
-        """A bound of the value of the position asked about, on that side of `beta` where it is."""
+        """A bound that tells whether the position asked about is worth at least `beta`."""
         self._work["stop"] = 0
         self._check_stopped()
         self._arrays.busy[:] = 0
@@ -283,5 +284,8 @@ class Solver:
 
 
 def _depths(plies_left: int) -> range:
-    """Depths to search before the whole: all of one parity, since who moves last is ahead."""
+    """Depths to search one after the other, the last of them to the end of the game.
+
+    All are odd or all are even: whoever moves last is ahead, and it is always the same player.
+    """
     return range(2 - plies_left % 2, plies_left + 1, 2)
