@@ -1,4 +1,4 @@
-"""Whoever chooses moves; `make_agent("alphabeta:4", game)` makes any of them by name."""
+"""Agents that choose moves, and their training; `make_agent("alphabeta:4", game)` makes one."""
 
 from castle_env.agent import make_agent
 

@@ -1,4 +1,7 @@
-"""The shape of a function that runs tasks, here or on many machines, and the simplest such one."""
+"""`MapTasks`, the type of functions that run many tasks, and one that runs them in this process.
+
+Others in `experiments.backend` share the tasks among processes or machines.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -8,11 +11,11 @@ Result = TypeVar("Result")
 
 
 class MapTasks(Protocol):
-    """Runs a function of a module on tasks, side by side where it can; both must be picklable.
+    """Calls a function with each task, several at once where it can.
 
-    Returns the results in the order of the tasks; `on_done` is told the index and the result of
-    each as soon as it is there, in any order, in the caller's thread. What the function raises is
-    raised.
+    Function and tasks must be picklable. Returns the results in the order of the tasks, and raises
+    what the function raises. `on_done` is called with the index of each task and its result as soon
+    as that is known, in any order, in the caller's thread.
     """
 
     def __call__(
@@ -24,7 +27,7 @@ class MapTasks(Protocol):
 
 
 def ignore(index: int, result: object) -> None:
-    """The `on_done` of a caller who waits for the end."""
+    """An `on_done` that does nothing."""
 
 
 def map_here(
@@ -32,7 +35,7 @@ def map_here(
     tasks: Sequence[Task],
     on_done: Callable[[int, Result], None] = ignore,
 ) -> list[Result]:
-    """One task after the other in this process."""
+    """`MapTasks` with one task after the other, in this process."""
     results = []
     for index, task in enumerate(tasks):
         results.append(function(task))

@@ -26,6 +26,7 @@ from castle_env.kernels import (
     count_moves,
     is_over,
     legal_moves,
+    lost_tokens,
     mover_margin,
     nth_move,
     play,
@@ -33,7 +34,6 @@ from castle_env.kernels import (
     play_pass,
     points_of_both,
     square_of,
-    swap,
 )
 from castle_env.observation import Divisors, Eights, Planes, write_observation
 from castle_env.position import Position, PositionArray
@@ -121,6 +121,14 @@ def write_masks(table: RuleTable, states: PositionArray, out_masks: Masks) -> No
         over = is_over(rules, position)
         write_mask(rules, NO_MOVES if over else legal_moves(rules, position), over,
                    out_masks[index])
+
+
+@kernel
+def swap(position: Position) -> Position:
+    """The same position seen from the other player, whose turn it is not."""
+    return Position(position.opposing, position.own, position.strongholds, position.bastion,
+                    position.opposing_hand, position.own_hand,
+                    position.opposing_forfeits, position.own_forfeits, position.ply)
 
 
 @kernel
@@ -269,6 +277,16 @@ def write_points(table: RuleTable, states: PositionArray, out_points: Ints) -> N
         for row in range(len(own)):
             out_points[index, mover, row] = own[row]
             out_points[index, 1 - mover, row] = opposing[row]
+
+
+@kernel
+def write_lost_tokens(table: RuleTable, states: PositionArray, out_lost: Ints) -> None:
+    """Tokens that player 0 and player 1 have lost, shape (n, 2)."""
+    for index in range(len(states)):
+        position = load(states, index)
+        mover = position.ply & 1
+        lost = lost_tokens(table[0].factions, position)
+        out_lost[index, mover], out_lost[index, 1 - mover] = lost
 
 
 @kernel

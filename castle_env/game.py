@@ -265,6 +265,12 @@ class Game:
         batch.write_margins(self.table, states, margins)
         return margins
 
+    def lost_tokens(self, states: PositionArray) -> npt.NDArray[np.int64]:
+        """Shape (n, 2): tokens that player 0 and player 1 have lost, whoever pushed them off."""
+        lost = np.empty((len(states), 2), dtype=np.int64)
+        batch.write_lost_tokens(self.table, states, lost)
+        return lost
+
     def outcomes(self, states: PositionArray) -> dict[str, Any]:
         """The fields of `Outcome` as arrays, for a batch of games that are over.
 

@@ -39,7 +39,6 @@ _RIGHT = np.array([SIZE, 0, 1, 0], dtype=np.int64)
 _KEEP = np.array([BOARD & ~EDGES[direction ^ 1] for direction in range(DIRECTIONS)], dtype=np.int64)
 _EDGE = np.array(EDGES, dtype=np.int64)
 
-
 RULES_DTYPE = np.dtype([
     ("factions", np.int64),
     ("max_plies", np.int64),
@@ -288,14 +287,6 @@ def play(rules: Rules, position: Position, kind: int, bit: int) -> Position:
     strongholds = strongholds & ~run | shift(strongholds & run, direction)
     return Position(opposing, own, strongholds, target, position.opposing_hand, hand,
                     position.opposing_forfeits, forfeits, position.ply + 1)
-
-
-@kernel
-def swap(position: Position) -> Position:
-    """The same position seen from the other player, whose turn it is not."""
-    return Position(position.opposing, position.own, position.strongholds, position.bastion,
-                    position.opposing_hand, position.own_hand,
-                    position.opposing_forfeits, position.own_forfeits, position.ply)
 
 
 @kernel

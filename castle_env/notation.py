@@ -24,6 +24,7 @@ from castle_env.board import (
     squares_of,
 )
 from castle_env.errors import ActionError, PositionError
+from castle_env.kernels import lost_tokens
 from castle_env.position import Position
 from castle_env.ruleset import STORM, Ruleset
 
@@ -59,8 +60,7 @@ def format_position(rules: Ruleset, position: Position) -> str:
     own, opposing = position.own, position.opposing
     boards = (opposing, own) if mover else (own, opposing)
     hands = (position.own_hand, position.opposing_hand)
-    lost = tuple(rules.factions_per_player - hand - board.bit_count()
-                 for hand, board in zip(hands, (own, opposing), strict=True))
+    lost = lost_tokens(rules.factions_per_player, position)
     forfeits = (position.own_forfeits, position.opposing_forfeits)
     bastion = squares_of(position.bastion)
     parts = [

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from castle_env.board import DIRECTIONS, SIZE, SQUARES
 from castle_env.compiled import kernel
-from castle_env.kernels import Moves, Rules, neighbours, popcount, square_of
+from castle_env.kernels import Moves, Rules, captures, neighbours, popcount, square_of
 from castle_env.position import Position
 from castle_env.ruleset import Ruleset
 
@@ -131,13 +131,10 @@ def write_observation(
     write_plane(planes, 9, opposing & besieged, eights)
     write_neighbours(planes, 10, own, strongholds, divisors[10])
     write_neighbours(planes, 11, opposing, strongholds, divisors[11])
-    factions = rules.factions
-    own_lost = factions - position.own_hand - popcount(own) - position.own_forfeits
-    opposing_lost = (factions - position.opposing_hand - popcount(opposing)
-                     - position.opposing_forfeits)
+    own_captures, opposing_captures = captures(rules.factions, position)
     fill_plane(planes, 12, position.own_hand / divisors[12])
     fill_plane(planes, 13, position.opposing_hand / divisors[13])
-    fill_plane(planes, 14, opposing_lost / divisors[14])
-    fill_plane(planes, 15, own_lost / divisors[15])
+    fill_plane(planes, 14, own_captures / divisors[14])
+    fill_plane(planes, 15, opposing_captures / divisors[15])
     fill_plane(planes, 16, min((rules.max_plies - position.ply) / divisors[16], MOST))
     fill_plane(planes, 17, player)

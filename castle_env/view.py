@@ -15,6 +15,7 @@ from castle_env.board import (
 )
 from castle_env.errors import ActionError
 from castle_env.game import Game, Outcome
+from castle_env.kernels import captures, controlled_by
 from castle_env.position import Position, stack
 from castle_env.ruleset import STORM
 
@@ -81,20 +82,18 @@ def view_position(
     tokens = _tokens_on(position)
     hands = (position.own_hand, position.opposing_hand)
     forfeits = (position.own_forfeits, position.opposing_forfeits)
-    lost = tuple(game.rules.factions_per_player - hands[player ^ mover] - tokens.count(faction)
-                 for player, faction in enumerate(FACTIONS))
+    captured = captures(game.rules.factions_per_player, position)
     bastion = squares_of(position.bastion)
-    forfeited = forfeits[mover], forfeits[1 - mover]
     return View(
         tokens=tokens,
         bastion=bastion[0] if bastion else None,
         player=mover,
         hands=(hands[mover], hands[1 - mover]),
-        captures=(lost[1] - forfeited[1], lost[0] - forfeited[0]),
-        forfeits=forfeited,
+        captures=(captured[mover], captured[1 - mover]),
+        forfeits=(forfeits[mover], forfeits[1 - mover]),
         points=_points(game, position),
         totals=game.victory_points(position),
-        controllers=_controllers(tokens),
+        controllers=_controllers(position),
         last_move=None if last_action is None
         else _last_move(game, position, last_action, previous),
         outcome=game.outcome(position),
@@ -155,16 +154,12 @@ def _points(game: Game, position: Position) -> dict[str, tuple[int, int]]:
             if getattr(game.rules.victory_points, row)}
 
 
-def _controllers(tokens: str) -> dict[int, int]:
-    controllers = {}
-    for square, token in enumerate(tokens):
-        if token == STRONGHOLD:
-            around = [tokens[square + OFFSETS[direction]] for direction in range(DIRECTIONS)
-                      if not EDGES[direction] >> square & 1]
-            lead = around.count(FACTIONS[0]) - around.count(FACTIONS[1])
-            if lead:
-                controllers[square] = int(lead < 0)
-    return controllers
+def _controllers(position: Position) -> dict[int, int]:
+    own, opposing, strongholds = position.own, position.opposing, position.strongholds
+    mover = position.ply & 1
+    owners = ((controlled_by(own, opposing, strongholds), mover),
+              (controlled_by(opposing, own, strongholds), 1 - mover))
+    return {square: player for held, player in owners for square in squares_of(held)}
 
 
 def _last_move(

@@ -189,10 +189,10 @@ def test_search_bounds_hold_in_every_window(name: str) -> None:
     values = minimax(game, states, 2) * np.where(states["ply"] % 2, -1, 1)
     work = workspace(2)
     for state, value in zip(unstack(states), values.tolist(), strict=True):
-        assert search(game.table[0], state, 2, -INFINITE, INFINITE, work) == value
+        assert search(game.table[0], None, state, 2, -INFINITE, INFINITE, work) == value
         for alpha in range(value - 2, value + 3):
             for beta in range(alpha + 1, alpha + 3):
-                found = search(game.table[0], state, 2, alpha, beta, work)
+                found = search(game.table[0], None, state, 2, alpha, beta, work)
                 assert value <= found if found <= alpha else found <= value
                 assert found == value or not alpha < found < beta
 
@@ -203,7 +203,7 @@ def test_root_values_are_exact_for_the_best_and_bounds_for_the_rest(name: str) -
     work = workspace(3)
     for state in unstack(sample(game, 5, seed=4)):
         values = action_values(game, state, 3)
-        entries = work.moves[3, :search_root(game.table[0], state, 3, work)].tolist()
+        entries = work.moves[3, :search_root(game.table[0], None, state, 3, work)].tolist()
         found = {action_of_code(entry & CODE_MASK): entry >> CODE_BITS for entry in entries}
         assert found.keys() == values.keys()
         assert best_actions(found) == best_actions(values)
@@ -253,7 +253,7 @@ def test_values_keep_their_sign_over_a_pass(name: str) -> None:
         chosen = make_agent("mcts:200", game).select_actions(stack([after]), rng())
         assert chosen[0] in winning_now(game, after)
         work = workspace(2)
-        search_root(game.table[0], state, 2, work)
+        search_root(game.table[0], None, state, 2, work)
         assert work.moves[2, 0] >> CODE_BITS < 0
         found += 1
     assert found > 5

@@ -21,15 +21,9 @@ from castle_env import (
 )
 from castle_env.game_file import GameFileError, format_game, read_games
 from castle_env.game_record import GameRecord, Note, record_game
-from experiments.commands.analyse import (
-    Analyse,
-    MoveValue,
-    analyse_game,
-    analyse_position,
-    parse_game,
-    run,
-)
-from experiments.play import analysed_file as analyse_file
+from experiments.commands.analyse import Analyse, parse_game, run
+from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position
+from experiments.play import analysed_file
 
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))
 STORM = Game(load_ruleset("storm"))
@@ -47,7 +41,7 @@ def first_moves(game: Game) -> list[int]:
 
 def test_a_game_adds_up() -> None:
     actions = first_moves(SMALL)
-    values = list(analyse_game(PerfectPlay(SMALL, memory_bytes=1 << 20), actions))
+    values = list(judge_game(PerfectPlay(SMALL, memory_bytes=1 << 20), actions))
     assert [value.move for value in values] == [SMALL.format_action(action) for action in actions]
     for value, following in pairwise(values):
         assert value.value == -following.best_value
@@ -75,7 +69,7 @@ def test_positions_of_the_referee() -> None:
         if STORM.rules.max_plies - position.ply > 7:
             continue
         sign = -1 if position.ply % 2 else 1
-        values = analyse_position(play, position)
+        values = judge_position(play, position)
         assert {value.move: sign * value.value for value in values} == record["move_values"]
         assert values[0].regret == 0
         assert sign * values[0].best_value == record["value"]
@@ -88,11 +82,11 @@ def test_marks() -> None:
     assert marks <= {"", "win to draw", "win to loss", "draw to loss"}
 
 
-def marks_of(text: str) -> list[MoveValue]:
+def marks_of(text: str) -> list[JudgedMove]:
     position = STORM.parse_position(text)
     if STORM.rules.max_plies - position.ply > 6:
         return []
-    return analyse_position(PerfectPlay(STORM, memory_bytes=1 << 20), position)
+    return judge_position(PerfectPlay(STORM, memory_bytes=1 << 20), position)
 
 
 def test_command_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +114,7 @@ def test_command_on_a_position(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_first_moves_of_storm_come_from_the_book() -> None:
     play = PerfectPlay(STORM)
-    values = list(analyse_game(play, parse_game(STORM, "Nc, Nd")))
+    values = list(judge_game(play, parse_game(STORM, "Nc, Nd")))
     assert values[0].best_value == -4
     assert play.solver.nodes == 0
 
@@ -193,14 +187,14 @@ def test_analysed_again_nothing_changes(file: Path) -> None:
 
 
 def test_stopped_the_file_is_whole(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    analyses = iter([analyse_game])
+    analyses = iter([judge_game])
 
     def stopped(*arguments: Any) -> Any:
         for analysis in analyses:
             return analysis(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(analyse_file, "analyse_game", stopped)
+    monkeypatch.setattr(analysed_file, "judge_game", stopped)
     with pytest.raises(KeyboardInterrupt):
         run(Analyse(str(file), out=file))
     games = list(read_games(file))

@@ -8,7 +8,8 @@ import pytest
 from scripted import BLOCKED, game_of_source, positions_of
 
 from agents.search.alphabeta import INFINITE, search, workspace
-from agents.solve.analysis import AnalysisError, MoveValues, analyse_moves
+from agents.solve.analysis import AnalysisError, analyse_moves
+from agents.solve.move_values import MoveValues
 from agents.solve.storm_solver import Solver
 from agents.solve.sudden_death_solver import SuddenDeathSolver
 from castle_env import Game, Position, Ruleset, load_ruleset
@@ -21,12 +22,13 @@ RECORDS = json.loads((Path(__file__).parent / "data" / "exact_values.json").read
 
 
 def plain_values(game: Game, state: Position, depth: int) -> dict[int, float]:
-    """Player 0's margin `depth` plies ahead after each move, by the search without a table."""
+    """The mover's margin `depth` plies ahead after each move, by the search without a table."""
     values: dict[int, float] = {}
     for action in game.legal_actions(state):
         child = game.apply(state, action)
-        margin = search(game.table[0], child, depth - 1, -INFINITE, INFINITE, workspace(depth))
-        values[action] = margin if child.ply % 2 == 0 else -margin
+        margin = search(game.table[0], None, child, depth - 1, -INFINITE, INFINITE,
+                        workspace(depth))
+        values[action] = -margin
     return values
 
 
@@ -37,8 +39,9 @@ def test_storm_values_are_those_of_the_referee() -> None:
         if STORM.rules.max_plies - state.ply <= 8:
             found = analyse_moves(STORM, state, seconds=LONG)
             assert (found.exact, found.depth) == (True, None)
-            assert {STORM.format_action(action): value for action, value in found.values.items()
-                    } == record["move_values"]
+            sign = 1 if state.ply % 2 == 0 else -1
+            assert {STORM.format_action(action): sign * value
+                    for action, value in found.values.items()} == record["move_values"]
             checked += 1
     assert checked > 10
 
@@ -50,10 +53,8 @@ def test_storm_values_are_those_of_the_solver_in_any_ruleset(rules: dict[str, ob
     game = Game(Ruleset.from_dict({"mode": "storm", **rules}))
     solver = Solver(game, memory_bytes=1 << 20)
     for state in positions_of(game, 12, 1, 0.3):
-        sign = 1 if state.ply % 2 == 0 else -1
         found = analyse_moves(game, state, seconds=LONG)
-        assert found == MoveValues({action: sign * value for action, value
-                                    in solver.move_values(state).items()}, True, None)
+        assert found == MoveValues(solver.move_values(state))
 
 
 @pytest.mark.parametrize("rules", [
@@ -63,16 +64,13 @@ def test_sudden_death_is_exact_where_nobody_can_put_off_the_end(rules: dict[str,
     game = Game(Ruleset.from_dict({"mode": "sudden_death", **rules}))
     solver = SuddenDeathSolver(game, memory_bytes=1 << 20)
     for state in positions_of(game, 12, 2, 0.3):
-        sign = 1 if state.ply % 2 == 0 else -1
         found = analyse_moves(game, state, seconds=LONG)
-        assert found == MoveValues({action: sign * value for action, value
-                                    in solver.each_move_value(state)}, True, None)
+        assert found == MoveValues(dict(solver.each_move_value(state)))
 
 
 def test_first_moves_of_storm_come_from_the_book_at_once() -> None:
     found = analyse_moves(STORM, STORM.initial_state(), stopped=lambda: True)
-    assert found == MoveValues(dict.fromkeys(STORM.legal_actions(STORM.initial_state()), -4), True,
-                               None)
+    assert found == MoveValues(dict.fromkeys(STORM.legal_actions(STORM.initial_state()), -4))
 
 
 @pytest.mark.parametrize("game", [STORM, DEATH])
@@ -130,15 +128,16 @@ def test_interrupted_it_leaves_no_thread_behind() -> None:
 
 def test_a_forced_pass_has_a_value() -> None:
     game = game_of_source(BLOCKED)
-    assert analyse_moves(game, game.initial_state()) == MoveValues({PASS: 0}, True, None)
+    assert analyse_moves(game, game.initial_state()) == MoveValues({PASS: 0})
 
 
-def test_the_best_moves_are_those_of_the_player_to_move() -> None:
-    values = MoveValues({3: 2, 7: -1, 9: 2, 11: -5}, True, None)
-    assert (values.value(0), values.value(1)) == (2, -5)
-    assert (values.best(0), values.best(1)) == ([3, 9], [11])
-    assert [values.regret(action, 0) for action in values.values] == [0, 3, 0, 7]
-    assert [values.regret(action, 1) for action in values.values] == [7, 4, 7, 0]
+def test_the_best_moves_are_worth_most_to_the_player_to_move() -> None:
+    values = MoveValues({3: 2, 7: -1, 9: 2, 11: -5})
+    assert values.best_value == 2
+    assert values.best_actions == [3, 9]
+    assert [values.regret(action) for action in values.values] == [0, 3, 0, 7]
+    assert values.exact
+    assert not MoveValues({3: 2}, depth=4).exact
 
 
 def test_what_cannot_be_analysed_is_one_clear_error() -> None:

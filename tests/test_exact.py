@@ -27,7 +27,7 @@ GAMES = {"storm": STORM, "small": SMALL, "lopsided": LOPSIDED, "crowded": CROWDE
 def value_of(game: Game, position: Position) -> int:
     """The mover's margin by a search without table or solver."""
     left = game.rules.max_plies - position.ply
-    return int(search(game.table[0], position, left, -INFINITE, INFINITE, workspace(left)))
+    return int(search(game.table[0], None, position, left, -INFINITE, INFINITE, workspace(left)))
 
 
 def best_by_search(game: Game, position: Position) -> set[int]:

@@ -20,7 +20,7 @@ def best_actions(game: Game, position: Position, depth: int) -> set[int]:
     """All actions with the best value at a depth, by the search without a table."""
     depth = min(depth, game.rules.max_plies - position.ply)
     work = workspace(depth)
-    count = search_root(game.table[0], position, depth, work)
+    count = search_root(game.table[0], None, position, depth, work)
     entries = work.moves[depth, :count]
     best = entries.max() >> CODE_BITS
     return {action_of_code(int(entry) & CODE_MASK) for entry in entries

@@ -167,15 +167,15 @@ def test_why_and_hint_tell_the_values_of_the_moves(play, moves):
     assert [int(value) for _, value, _ in listed] == sorted(values.values.values(), reverse=True)
     assert {SMALL.parse_action(name): int(value) for name, value, _ in listed} == values.values
     best = {SMALL.parse_action(name) for name, _, star in listed if star}
-    assert best == set(values.best(0))
+    assert best == set(values.best_actions)
     assert SMALL.parse_action(told[2]) in best
-    assert int(told[3]) == values.value(0)
+    assert int(told[3]) == values.best_value
 
 
 def test_values_are_seen_from_the_player_to_move(play):
     output = play("W3\nhint\n", seat="both")
     state = SMALL.apply(SMALL.initial_state(), SMALL.parse_action("W3"))
-    assert f"leads to {-analyse_moves(SMALL, state).value(1):+g} VP for B: exact" in output
+    assert f"leads to {analyse_moves(SMALL, state).best_value:+} VP for B: exact" in output
 
 
 def test_help_lists_all_commands(play):

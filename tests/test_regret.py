@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from agents.solve.perfect_play import PerfectPlay
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_agent
 from castle_env.position import PositionArray, unstack
 from castle_env.symmetry import map_bits
@@ -20,7 +21,6 @@ from experiments.measure.decisions import (
     RANDOM_PLAY,
     Choice,
     Decision,
-    Truth,
     choices_in_own_games,
     choices_in_random_play,
     judge_all,
@@ -36,20 +36,20 @@ AGENTS = ("random", "greedy", "alphabeta:2")
 
 
 @pytest.fixture(scope="module")
-def storm_truth() -> Truth:
-    return Truth(STORM)
+def storm_play() -> PerfectPlay:
+    return PerfectPlay(STORM)
 
 
 @pytest.fixture(scope="module")
-def small_truth() -> Truth:
-    return Truth(SMALL)
+def small_play() -> PerfectPlay:
+    return PerfectPlay(SMALL)
 
 
 class Perfect:
     """Takes the last of the best moves, or with `sign` -1 of the worst."""
 
-    def __init__(self, truth: Truth, sign: int = 1) -> None:
-        self.name, self._truth, self._sign = f"perfect {sign}", truth, sign
+    def __init__(self, play: PerfectPlay, sign: int = 1) -> None:
+        self.name, self._play, self._sign = f"perfect {sign}", play, sign
 
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
@@ -57,7 +57,7 @@ class Perfect:
         return np.array([self._choose(position) for position in unstack(states)])
 
     def _choose(self, position: Position) -> int:
-        values = self._truth.move_values(position)
+        values = self._play.move_values(position).values
         return max(values, key=lambda action: (self._sign * values[action], action))
 
 
@@ -78,14 +78,14 @@ def turned(position: Position, symmetry: tuple[Any, Any]) -> Position:
 @pytest.mark.parametrize(("move", "value", "regret_of_it", "loses_win"), [
     ("Sc", 6, 0, False), ("Se", 6, 0, False), ("Ne", 1, 5, False), ("Sd", 0, 6, True),
     ("E1", 0, 6, True), ("Na", -1, 7, True), ("W2", -2, 8, True)])
-def test_a_choice_in_a_known_position(storm_truth, move, value, regret_of_it, loses_win):
-    decision = storm_truth.judge(choice(TURNING, move))
+def test_a_choice_in_a_known_position(storm_play, move, value, regret_of_it, loses_win):
+    decision = decisions.judge(storm_play, choice(TURNING, move))
     assert (decision.position, decision.action) == (TURNING["position"], move)
     assert (decision.ply, decision.best, decision.value) == (13, 6, value)
     assert (decision.regret, decision.loses_win) == (regret_of_it, loses_win)
 
 
-def test_values_agree_with_the_referee_in_all_symmetric_images(storm_truth):
+def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play):
     late = [record for record in RECORDS["positions"]
             if int(record["position"].split()[-1]) >= 12][:6]
     assert late
@@ -96,19 +96,19 @@ def test_values_agree_with_the_referee_in_all_symmetric_images(storm_truth):
                  for move, value in record["move_values"].items()}
         for symmetry in STORM.symmetries():
             image = turned(position, symmetry)
-            assert storm_truth.canonical(image)[0] == storm_truth.canonical(position)[0]
-            assert storm_truth.move_values(image) == {
+            assert storm_play.canonical(image)[0] == storm_play.canonical(position)[0]
+            assert storm_play.move_values(image).values == {
                 int(symmetry[1][action]): value for action, value in known.items()}
 
 
-def test_a_position_and_its_images_count_once_for_each_agent(storm_truth):
+def test_a_position_and_its_images_count_once_for_each_agent(storm_play):
     first = choice(TURNING, "Sd")
     position = STORM.parse_position(TURNING["position"])
     square_map, action_map = STORM.symmetries()[3]
     image = Choice("x", OWN_GAMES, 1, turned(position, (square_map, action_map)),
                    int(action_map[STORM.parse_action("Sc")]))
     done: list[int] = []
-    judged = judge_all(storm_truth, [first, image, choice(TURNING, "Sc", "y")], done.append)
+    judged = judge_all(storm_play, [first, image, choice(TURNING, "Sc", "y")], done.append)
     assert [(decision.agent, decision.regret) for decision in judged] == [("x", 6), ("y", 0)]
     assert done == [1, 1, 1]
 
@@ -140,13 +140,13 @@ def test_rows_of_hand_made_decisions():
 # Agents
 
 
-def test_perfect_play_has_no_regret_and_the_worst_has_most(small_truth):
+def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play):
     plies = range(2, SMALL.rules.max_plies)
-    agents = [Perfect(small_truth), make_agent("random", SMALL), Perfect(small_truth, -1)]
+    agents = [Perfect(small_play), make_agent("random", SMALL), Perfect(small_play, -1)]
     choices = [made for agent in agents for made in (
         *choices_in_own_games(SMALL, agent, 8, plies, 0),
         *choices_in_random_play(SMALL, agent, 8, plies, 0))]
-    rows = [row for row in summarise_decisions(judge_all(small_truth, choices), 0)
+    rows = [row for row in summarise_decisions(judge_all(small_play, choices), 0)
             if (row.source, row.seat) == (RANDOM_PLAY, None)]
     perfect, middling, worst = rows
     assert (perfect.regret.estimate, perfect.regret.high) == (0, 0)
@@ -156,11 +156,11 @@ def test_perfect_play_has_no_regret_and_the_worst_has_most(small_truth):
     assert worst.lost_wins > 0
 
 
-def test_greedy_is_between_random_and_perfect_late_in_storm(storm_truth):
+def test_greedy_is_between_random_and_perfect_late_in_storm(storm_play):
     plies = range(11, STORM.rules.max_plies)
     choices = [made for name in ("random", "greedy") for made in choices_in_random_play(
         STORM, make_agent(name, STORM), 16, plies, 1)]
-    rows = [row for row in summarise_decisions(judge_all(storm_truth, choices), 0)
+    rows = [row for row in summarise_decisions(judge_all(storm_play, choices), 0)
             if row.ply is None]
     for seat in (None, 0, 1):
         random, greedy = (row for row in rows if row.seat == seat)
@@ -184,12 +184,12 @@ def test_games_go_on_from_the_choices_and_random_play_is_the_same_for_all():
     assert two != choices_in_random_play(SMALL, random, 5, plies, 1)
 
 
-def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_truth):
+def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play):
     def measured(names: list[str], seed: int) -> list[Decision]:
         options = regret.Regret(agents=tuple(names), games=4, positions=4, opening_plies=2,
                                 seed=seed)
         agents = [make_agent(name, SMALL) for name in names]
-        return [decision for decision in regret.measure(options, small_truth, agents)
+        return [decision for decision in regret.measure(options, small_play, agents)
                 if decision.agent == "random"]
 
     alone = measured(["random"], 0)
@@ -275,20 +275,20 @@ def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, argum
 
 def test_other_modes_have_no_exact_values():
     with pytest.raises(AgentError, match="'storm'"):
-        Truth(Game(load_ruleset("sudden-death")))
+        PerfectPlay(Game(load_ruleset("sudden-death")))
 
 
 def test_ctrl_c_leaves_nothing(castle, tmp_path, monkeypatch):
     judged: list[Choice] = []
 
-    def interrupted(truth: Truth, made: Choice) -> Decision:
+    def interrupted(play: PerfectPlay, made: Choice) -> Decision:
         judged.append(made)
         if len(judged) == 5:
             raise KeyboardInterrupt
-        return judge(truth, made)
+        return judge(play, made)
 
-    judge = decisions.Truth.judge
-    monkeypatch.setattr(regret.Truth, "judge", interrupted)
+    judge = decisions.judge
+    monkeypatch.setattr(decisions, "judge", interrupted)
     status, _, errors = castle("random")
     assert (status, errors.splitlines()[-1]) == (130, "castle: stopped")
     assert len(judged) == 5

@@ -7,13 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.solve.restricted_solver import (
-    FORBIDDEN,
-    RANDOM_HALF,
-    RESTRICTIONS,
-    RestrictedSolver,
-    restricted_value,
-)
+from agents.search.restriction import FORBIDDEN, RANDOM_HALF, RESTRICTIONS
+from agents.solve.restricted_solver import RestrictedSolver, restricted_value
 from agents.solve.storm_solver import Solver
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 

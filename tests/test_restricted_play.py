@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from agents.search.board import board_of
 from agents.search.restricted_alphabeta import restricted_alphabeta
-from agents.solve.restricted_search import write_allowed
-from agents.solve.restricted_solver import FORBIDDEN, RANDOM_HALF
-from agents.solve.slides import ROWS, board_of
+from agents.search.restriction import FORBIDDEN, RANDOM_HALF, Restriction
+from agents.solve.restricted_slides import write_allowed
+from agents.solve.slides import ROWS
 from castle_env import Agent, Game, OptionError, Position, load_ruleset, make_agent
 from castle_env.board import ENTRIES
 from castle_env.kernels import neighbours
@@ -94,7 +95,7 @@ def test_restrictions_forbid_something(game: Game, restriction: str) -> None:
 def test_restrictions_are_those_of_the_exact_solver(restriction: str, number: int) -> None:
     for state in positions(STORM, 6):
         lanes = np.zeros(ENTRIES, dtype=np.int64)
-        write_allowed(STORM.table, number, board_of(state),
+        write_allowed(STORM.table, Restriction(number, state.ply & 1), board_of(state),
                       np.zeros((ROWS, ENTRIES), dtype=np.int64), lanes)
         assert np.flatnonzero(lanes).tolist() == allowed(STORM, state, restriction)
 

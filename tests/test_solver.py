@@ -9,10 +9,12 @@ import numpy.typing as npt
 import pytest
 
 from agents.search import alphabeta
+from agents.search.board import Board, board_of
+from agents.search.hash_table import new_table
 from agents.search.position_key import HIGH_BITS, canonical_key, symmetry_table
-from agents.solve.slides import CREDIT, MARGIN, OWN, ROWS, TARGET, Board, slide_to, write_slides
+from agents.solve.slides import CREDIT, MARGIN, OWN, ROWS, TARGET, slide_to, write_slides
 from agents.solve.storm_solver import SearchProgress, Solver
-from agents.solve.transposition import HIGHEST, LOWEST, Entry, find, new_table, store
+from agents.solve.transposition import HIGHEST, LOWEST, Entry, find, store
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 from castle_env.board import ENTRIES, PASS
 from castle_env.compiled import kernel
@@ -62,7 +64,7 @@ def plain_value(game: Game, position: Position) -> int:
 def alphabeta_value(game: Game, position: Position) -> int:
     """The value by the search of the agent `alphabeta`, which has no table."""
     left = game.rules.max_plies - position.ply
-    return int(alphabeta.search(game.table[0], position, left, -alphabeta.INFINITE,
+    return int(alphabeta.search(game.table[0], None, position, left, -alphabeta.INFINITE,
                                 alphabeta.INFINITE, alphabeta.workspace(left)))
 
 
@@ -93,10 +95,6 @@ def random_position(game: Game, rng: np.random.Generator, left: int) -> Position
     for _ in range(game.rules.max_plies - left):
         states = game.apply_actions(states, game.random_actions(states, rng))
     return unstack(states)[0]
-
-
-def board_of(position: Position) -> Board:
-    return Board(position.own, position.opposing, position.strongholds, position.bastion)
 
 
 def solvers(game: Game) -> dict[str, Solver]:
@@ -239,7 +237,7 @@ def test_interrupted_search_goes_on() -> None:
     with pytest.raises(KeyboardInterrupt):
         solver.solve(start)
     progress = solver.progress()
-    assert progress.left == 14
+    assert progress.plies_left == 14
     assert progress.nodes >= reports[0].nodes > 0
     assert solver.solve(start) == -4
     last = solver.progress()

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from agents.search.limited_search import LimitedAlphaBeta, parse_limits
 from agents.solve import analysis
+from agents.solve.move_values import MoveValues
 from agents.solve.storm_solver import SearchStoppedError, Solver
 from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
 from castle_env.game_file import format_game, parse_games, read_games
@@ -255,7 +256,7 @@ def test_analysis_tells_values_and_the_regret_of_the_move_made(web):
     values = analysis.analyse_moves(STORM, state)
     played = STORM.parse_action("E3")
     assert found["values"] == {str(key): value for key, value in values.values.items()}
-    assert (found["played"], found["regret"]) == (played, values.regret(played, 0))
+    assert (found["played"], found["regret"]) == (played, values.regret(played))
     shown = web.get(f"/api/games/{game['id']}").json()["moves"][2]
     assert (shown["regret"], shown["exact"]) == (found["regret"], True)
 
@@ -326,11 +327,11 @@ def test_an_analysis_can_be_stopped_and_asked_for_again(web, monkeypatch):
     told = threading.Event()
 
     def analyse(game, state, *, seconds, stopped, report):
-        report(analysis.MoveValues({2: 1.0, 3: 0.0}, False, 1))
+        report(MoveValues({2: 1, 3: 0}, depth=1))
         while not stopped():
             time.sleep(0.01)
         told.set()
-        return analysis.MoveValues({2: 1.0, 3: 0.0}, False, 1)
+        return MoveValues({2: 1, 3: 0}, depth=1)
 
     monkeypatch.setattr(sessions, "analyse_moves", analyse)
     game = begin(web)

@@ -1,1 +1,1 @@
-"""Search players: alphabeta, UCT, network-guided PUCT, greedy and uniform random."""
+"""Search players: alphabeta, Monte Carlo tree search, and PUCT guided by a network."""

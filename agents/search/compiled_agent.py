@@ -12,10 +12,10 @@ Ints = npt.NDArray[np.int64]
 
 
 class Chooser(Protocol):
-    """Writes an action for each position; its randomness is one seed for each position."""
+    """Writes an action for each position, chosen with a random seed for each position."""
 
     def __call__(self, states: PositionArray, seeds: Ints, out_actions: Ints) -> None:
-        """All arrays have shape (n,)."""
+        """All arrays have shape (n,); `seeds` and `out_actions` are int64."""
         ...
 
 

@@ -39,7 +39,7 @@ def exact_margin(rules: Rules, position: Position, work: Workspace) -> int:
     """The mover's margin under best play to the end; `work` is for all plies that are left."""
     # Not the constant itself, for which Numba would compile another version of `search`.
     alpha = -INFINITE
-    return search(rules, position, plies_left(rules, position), alpha, -alpha, work)
+    return search(rules, None, position, plies_left(rules, position), alpha, -alpha, work)
 
 
 @kernel
@@ -60,7 +60,7 @@ def exact_margins(
         child = play_code(rules, position, code)
         # Exact from one below the best so far less the slack.
         least = best - slack - 1 if index else -INFINITE
-        margin = -search(rules, child, left - 1, -INFINITE, -least, work)
+        margin = -search(rules, None, child, left - 1, -INFINITE, -least, work)
         out_margins[action_of_code(code)] = margin
         best = max(best, margin)
 

@@ -1,8 +1,8 @@
-"""Proofs up to a horizon in both modes: can the mover force a margin?
+"""Proofs up to a horizon in both modes: which margin can the mover force?
 
-Tokens can walk in circles, but no position comes twice in a game: plies count up and are part of
-the position. A search looks `left` plies ahead, which is a game with an earlier turn limit. What
-it finds holds for a board together with `left`, whatever path led there, so cycles need no care.
+A search looks `plies_left` ahead, as if the turn limit were there. What it finds holds for a board
+with so many plies left, whatever moves led to it. That tokens can walk in circles is no problem:
+the number of plies left is another one each time.
 
 At the horizon a game that has not ended is worth, by `claim`, to the mover:
 
@@ -11,8 +11,8 @@ At the horizon a game that has not ended is worth, by `claim`, to the mover:
                    force with more plies left too: lower bounds hold for every later turn limit
     OPPONENT_ENDS  HIGHEST: the opponent has to; upper bounds hold for every later turn limit
 
-The price of the first is that a board is searched anew for each number of plies left. With the
-other two, bounds carry over from one number to others and proofs get along with short horizons.
+With TURN_LIMIT a board has to be searched anew for each number of plies left. With the other two
+the bounds found with one number hold for others too, and short horizons suffice for proofs.
 """
 
 from typing import Final, NamedTuple, Protocol
@@ -20,6 +20,8 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from agents.search.board import board_of
+from agents.search.hash_table import hash_of, new_table
 from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
@@ -31,9 +33,8 @@ from agents.search.moves import (
     play_code,
     take_largest,
 )
+from agents.search.null_window import Window, narrowed, next_beta
 from agents.search.position_key import Key, Symmetries, canonical_key
-from agents.solve.slides import Board
-from agents.solve.transposition import hash_of, new_table
 from castle_env.board import DIRECTIONS
 from castle_env.compiled import kernel
 from castle_env.game import Game
@@ -53,8 +54,8 @@ LOWEST: Final = -HIGHEST
 # each with the plies left that it was found with in its lowest bits.
 ENTRY_WORDS: Final = 4
 _BUCKET: Final = 2
-_LEFT_BITS: Final = 12
-_LEFT_MASK: Final = (1 << _LEFT_BITS) - 1
+_PLIES_BITS: Final = 12
+_PLIES_MASK: Final = (1 << _PLIES_BITS) - 1
 
 WORK_DTYPE: Final = np.dtype([
     ("nodes", np.int64),
@@ -69,10 +70,10 @@ WORK_DTYPE: Final = np.dtype([
 class Work(Protocol):
     """A row of WORK_DTYPE.
 
-    nodes: positions searched so far. max_nodes: ends the search when reached, 0 for no limit.
-    stop: ends the search, set then or from outside. sides: 1 where the
-    players enter on different lanes, so that it matters who is to move. moves: those of the node in
-    hand by plies left. history: for each player how much tree a move has cut off.
+    nodes: positions searched so far. max_nodes: how many end the search, 0 for no limit. stop: ends
+    the search; set when there have been so many nodes, or from outside. sides: 1 where the players
+    enter on different lanes, so that it matters who is to move. moves: those of the node in hand,
+    by plies left. history: for each player and move code how much the move has saved by refuting.
     """
 
     nodes: int
@@ -105,16 +106,17 @@ def new_entries(memory_bytes: int) -> Ints:
 
 
 @kernel
-def key_of(symmetries: Symmetries, work: Work, position: Position, left: int, claim: int) -> Key:
+def key_of(
+    symmetries: Symmetries, work: Work, position: Position, plies_left: int, claim: int
+) -> Key:
     """All that bounds depend on, the same for positions that the ruleset's symmetries join."""
-    rest = 0 if claim else left
+    rest = 0 if claim else plies_left
     rest = rest << 4 | position.own_hand
     rest = rest << 4 | position.opposing_hand
     rest = rest << 4 | position.own_forfeits
     rest = rest << 4 | position.opposing_forfeits
     rest = rest << 3 | position.ply & work.sides | (claim + 1) << 1
-    board = Board(position.own, position.opposing, position.strongholds, position.bastion)
-    return canonical_key(symmetries, board, rest)[0]
+    return canonical_key(symmetries, board_of(position), rest)[0]
 
 
 @kernel
@@ -124,42 +126,42 @@ def bucket_of(table: Ints, key: Key) -> int:
 
 
 @kernel
-def find(table: Ints, key: Key, left: int, claim: int) -> Bounds:
+def find(table: Ints, key: Key, plies_left: int, claim: int) -> Bounds:
     """What the table knows of a key, as far as it holds with so many plies left."""
     bucket = bucket_of(table, key)
     for row in range(bucket, bucket + _BUCKET):
         if table[row, 0] == key.low and table[row, 1] == key.high:
             lower, upper = table[row, 2], table[row, 3]
-            return Bounds(
-                lower >> _LEFT_BITS if claim * ((lower & _LEFT_MASK) - left) >= 0 else LOWEST,
-                upper >> _LEFT_BITS if claim * ((upper & _LEFT_MASK) - left) <= 0 else HIGHEST)
+            more = (lower & _PLIES_MASK) - plies_left, (upper & _PLIES_MASK) - plies_left
+            return Bounds(lower >> _PLIES_BITS if claim * more[0] >= 0 else LOWEST,
+                          upper >> _PLIES_BITS if claim * more[1] <= 0 else HIGHEST)
     return Bounds(LOWEST, HIGHEST)
 
 
 @kernel
 def effort(table: Ints, row: int) -> int:
     """The most plies left with which a bound of an entry was found."""
-    most: int = max(table[row, 2] & _LEFT_MASK, table[row, 3] & _LEFT_MASK)
+    most: int = max(table[row, 2] & _PLIES_MASK, table[row, 3] & _PLIES_MASK)
     return most
 
 
 @kernel
-def remember(table: Ints, key: Key, left: int, bound: int, is_lower: bool) -> None:
+def remember(table: Ints, key: Key, plies_left: int, bound: int, is_lower: bool) -> None:
     """Write a bound over the old one of its kind.
 
-    A key without an entry takes the first place of its bucket if nothing there was more work, and
-    else the second.
+    A key without an entry takes the first place of its bucket, or the second if the entry in the
+    first was found with more plies left.
     """
     row = bucket_of(table, key)
     if table[row, 0] != key.low or table[row, 1] != key.high:
         other = row + 1
         known = table[other, 0] == key.low and table[other, 1] == key.high
-        if known or left < effort(table, row):
+        if known or plies_left < effort(table, row):
             row = other
         if not known:
             table[row, 0], table[row, 1] = key.low, key.high
-            table[row, 2], table[row, 3] = LOWEST << _LEFT_BITS, HIGHEST << _LEFT_BITS
-    table[row, 2 if is_lower else 3] = bound << _LEFT_BITS | left
+            table[row, 2], table[row, 3] = LOWEST << _PLIES_BITS, HIGHEST << _PLIES_BITS
+    table[row, 2 if is_lower else 3] = bound << _PLIES_BITS | plies_left
 
 
 @kernel
@@ -170,7 +172,10 @@ def soonest_end(position: Position) -> int:
 
 @kernel
 def ended_now(moves: Ints, count: int) -> tuple[int, int]:
-    """The best margin of entering the last faction, and how many moves do not; those come first."""
+    """The best margin that entering the last faction gives, and how many moves are no entries.
+
+    moves: (MAX_MOVES,) int64, `count` entries of `list_scored`; other moves come first afterwards.
+    """
     best, kept = LOWEST, 0
     for index in range(count):
         entry = moves[index]
@@ -185,18 +190,18 @@ def ended_now(moves: Ints, count: int) -> tuple[int, int]:
 @kernel
 def search(
     rules: Rules, work: Work, symmetries: Symmetries, table: Ints,
-    position: Position, left: int, claim: int, beta: int,
+    position: Position, plies_left: int, claim: int, beta: int,
 ) -> int:
-    """A bound of the mover's margin in a game that is not over, `left` plies from the horizon.
+    """A bound of the mover's margin in a game that is not over, `plies_left` from the horizon.
 
     At least `beta` it is a lower bound, else an upper bound. Means nothing once `work.stop` is set.
     """
-    if claim and soonest_end(position) > left:
+    if claim and soonest_end(position) > plies_left:
         return claim * HIGHEST
-    if left == 0:
+    if plies_left == 0:
         return mover_margin(rules, position)
-    key = key_of(symmetries, work, position, left, claim)
-    known = find(table, key, left, claim)
+    key = key_of(symmetries, work, position, plies_left, claim)
+    known = find(table, key, plies_left, claim)
     if known.lower >= beta:
         return known.lower
     if known.upper < beta:
@@ -204,7 +209,7 @@ def search(
     work.nodes += 1
     if work.nodes == work.max_nodes:
         work.stop = 1
-    moves = work.moves[left]
+    moves = work.moves[plies_left]
     count = list_scored(rules, position, moves)
     best = LOWEST
     if rules.ends_at_last_entry and position.own_hand == 1:
@@ -216,19 +221,46 @@ def search(
     while best < beta and index < count and not work.stop:
         code = take_largest(moves, index, count) & CODE_MASK
         child = play_code(rules, position, code)
-        best = max(best, -search(rules, work, symmetries, table, child, left - 1, -claim, 1 - beta))
+        best = max(best, -search(rules, work, symmetries, table, child, plies_left - 1, -claim,
+                                 1 - beta))
         if best >= beta:
-            history[code] = min(history[code] + left * left, MAX_HISTORY)
+            history[code] = min(history[code] + plies_left * plies_left, MAX_HISTORY)
         index += 1
     if not work.stop:
-        remember(table, key, left, best, best >= beta)
+        remember(table, key, plies_left, best, best >= beta)
     return best
+
+
+@kernel
+def narrow(
+    rules: Rules, work: Work, symmetries: Symmetries, table: Ints,
+    position: Position, plies_left: int, claim: int, window: Window,
+) -> int:
+    """The mover's margin where it lies in the window, and else a bound of it.
+
+    Means nothing once `work.stop` is set.
+    """
+    while window.low < window.high and not work.stop:
+        beta = next_beta(window)
+        window = narrowed(window, beta, search(rules, work, symmetries, table, position, plies_left,
+                                               claim, beta))
+    return window.last
 
 
 @kernel
 def ask(
     rule_table: RuleTable, works: Records, symmetries: Records,
-    table: Ints, position: Position, left: int, claim: int, beta: int,
+    table: Ints, position: Position, plies_left: int, claim: int, beta: int,
 ) -> int:
-    """`search` from Python."""
-    return search(rule_table[0], works[0], symmetries[0], table, position, left, claim, beta)
+    """`search` for Python."""
+    return search(rule_table[0], works[0], symmetries[0], table, position, plies_left, claim, beta)
+
+
+@kernel
+def ask_value(
+    rule_table: RuleTable, works: Records, symmetries: Records,
+    table: Ints, position: Position, plies_left: int, claim: int, window: Window,
+) -> int:
+    """`narrow` for Python."""
+    return narrow(rule_table[0], works[0], symmetries[0], table, position, plies_left, claim,
+                  window)

@@ -12,7 +12,15 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.horizon_search import TURN_LIMIT, Records, Work, new_entries, new_work, search
+from agents.search.horizon_search import (
+    LOWEST,
+    TURN_LIMIT,
+    Records,
+    Work,
+    narrow,
+    new_entries,
+    new_work,
+)
 from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
@@ -23,6 +31,7 @@ from agents.search.moves import (
     play_code,
     take_largest,
 )
+from agents.search.null_window import Window
 from agents.search.position_key import Symmetries, symmetry_table
 from castle_env.agent import BaseAgent
 from castle_env.compiled import kernel
@@ -34,19 +43,19 @@ from castle_env.position import Position, PositionArray, unstack
 Ints = npt.NDArray[np.int64]
 
 _MEMORY: Final = 1 << 22
-_DEEPEST: Final = 64
+_MAX_DEPTH: Final = 64
 _PART: Final = re.compile(
     r"(?P<depth>[1-9][0-9]{0,1})|(?P<milliseconds>[1-9][0-9]{0,6})ms|nodes=(?P<nodes>[1-9][0-9]{0,9})",
     re.ASCII)
 LIMIT_FORMS: Final = (
     "alphabeta:D:Tms, alphabeta:Tms, alphabeta:nodes=N or alphabeta:D:nodes=N with D up to "
-    f"{_DEEPEST}, T up to 9999999 and N up to 9999999999")
+    f"{_MAX_DEPTH}, T up to 9999999 and N up to 9999999999")
 
 
 class Limits(NamedTuple):
     """What a move may cost; 0 means no limit of that kind."""
 
-    depth: int = _DEEPEST
+    depth: int = _MAX_DEPTH
     milliseconds: int = 0
     nodes: int = 0
 
@@ -65,7 +74,7 @@ def parse_limits(arguments: str) -> Limits | None:
             raise _wrong(arguments)
         found[str(match.lastgroup)] = int(match[str(match.lastgroup)])
     limits = Limits(**found)
-    if limits.depth > _DEEPEST or list(found) != sorted(found, key=list(Limits._fields).index):
+    if limits.depth > _MAX_DEPTH or list(found) != sorted(found, key=list(Limits._fields).index):
         raise _wrong(arguments)
     return limits
 
@@ -77,18 +86,16 @@ def _wrong(arguments: str) -> AgentError:
 @kernel
 def child_value(
     rules: Rules, work: Work, symmetries: Symmetries, table: Ints,
-    child: Position, left: int, claim: int, floor: int,
+    child: Position, plies_left: int, claim: int, floor: int,
 ) -> int:
-    """What a move that leads to `child` is worth to its mover: exact if at least `floor`, or else
-    an upper bound."""
-    if left == 0 or is_over(rules, child):
+    """What a move that leads to `child` is worth to its mover.
+
+    Exact if it is at least `floor`; if it is less, an upper bound that is less too.
+    """
+    if plies_left == 0 or is_over(rules, child):
         return -mover_margin(rules, child)
-    value = floor - 1
-    while True:
-        bound = -search(rules, work, symmetries, table, child, left, claim, -value)
-        if bound <= value or work.stop:
-            return bound
-        value = bound
+    window = Window(LOWEST, 1 - floor, 1 - floor)
+    return -narrow(rules, work, symmetries, table, child, plies_left, claim, window)
 
 
 @kernel
@@ -98,8 +105,8 @@ def deepen(
 ) -> int:
     """The action that the deepest finished search finds best, ties by lot.
 
-    The search of one ply always finishes. `claim` is TURN_LIMIT, and comes from outside because
-    numba would compile a literal into a second version of `search`, which it cannot keep on disk.
+    A search of one ply comes first, and always finishes. `claim` is TURN_LIMIT: it is an argument
+    because numba would compile a second version of `search` for a literal, and not keep it on disk.
     """
     rules, work, symmetries = rule_table[0], works[0], all_symmetries[0]
     moves = np.zeros(MAX_MOVES, dtype=np.int64)
@@ -123,7 +130,7 @@ def deepen(
 
 
 class LimitedAlphaBeta(BaseAgent):
-    """An `Agent` that searches each position for itself within the same limits."""
+    """An `Agent` that searches the positions of a batch one by one, each within the limits."""
 
     def __init__(self, name: str, game: Game, limits: Limits) -> None:
         self.name = name
@@ -145,7 +152,10 @@ class LimitedAlphaBeta(BaseAgent):
         return np.array(actions, dtype=np.int64)
 
     def stop(self) -> None:
-        """From another thread, for good: searches end at once with what they have found."""
+        """End the search in hand and later ones at once, with the best move found so far.
+
+        Other threads may call this.
+        """
         self._stopped = True
         self._works["stop"] = 1
 

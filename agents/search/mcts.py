@@ -40,10 +40,11 @@ NONE: Final = -1
 class Tree(NamedTuple):
     """Nodes of a search tree; the root is node 0, and every simulation adds at most one.
 
-    untried: (nodes, KINDS), the moves without a child as bitboards. waiting: (nodes,), their
-    number; 1 with empty bitboards for a pass. code: the move that leads to the node. parent, child,
-    sibling: nodes or NONE; child is the newest child. visits and total: number and sum of the
-    playouts' values for the player who moved into the node.
+    untried: (nodes, KINDS) int64, the moves that have no child yet, as bitboards. The others have
+    shape (nodes,), `total` float64 and the rest int64. waiting: the number of those moves; 1 where
+    only the pass is left, with empty bitboards. code: the move that leads to the node. parent,
+    child, sibling: nodes or NONE; child is the newest one, sibling the next older. visits, total:
+    number and sum of the playouts' values for the player who moved to the node.
     """
 
     untried: Ints

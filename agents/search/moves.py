@@ -1,4 +1,4 @@
-"""Moves as small numbers, so that searches can list, sort and remember them; passing is one.
+"""Moves as small numbers, which searches can list, sort and remember; the pass is one of them.
 
 A code is kind * 64 + square, for the kinds and squares of `castle_env.kernels`; `PASS_CODE` comes
 after all of them.
@@ -53,9 +53,9 @@ def action_of_code(code: int) -> int:
 
 @kernel
 def list_codes(rules: Rules, position: Position, out_codes: Ints) -> int:
-    """Write the codes of all legal moves, or the pass, and return their number.
+    """Write the codes of all legal moves, or that of the pass, and return their number.
 
-    `out_codes` has room for `MAX_MOVES`. A game that is over gets a pass.
+    out_codes: (MAX_MOVES,) int64. A game that is over gets a pass.
     """
     moves = moves_or_none(rules, position)
     count = 0
@@ -73,10 +73,10 @@ def list_codes(rules: Rules, position: Position, out_codes: Ints) -> int:
 
 @kernel
 def list_scored(rules: Rules, position: Position, out_scored: Ints) -> int:
-    """Like `list_codes`, each code with what its mover leads by after the move.
+    """Like `list_codes`, each code with the margin of its mover after the move.
 
-    An entry is margin * 2**CODE_BITS + code: margin is `entry >> CODE_BITS` and code
-    `entry & CODE_MASK`, and entries sort by margin.
+    out_scored: (MAX_MOVES,) int64, entries margin * 2**CODE_BITS + code, which sort by margin. The
+    margin is `entry >> CODE_BITS` and the code `entry & CODE_MASK`.
     """
     count = list_codes(rules, position, out_scored)
     for index in range(count):
@@ -88,9 +88,10 @@ def list_scored(rules: Rules, position: Position, out_scored: Ints) -> int:
 
 @kernel
 def add_history(scored: Ints, count: int, history: Ints) -> None:
-    """Make entries with equal margins sort by history, at most `MAX_HISTORY` for each code.
+    """Make entries with equal margins sort by history; codes stay in the lowest bits.
 
-    Codes stay in the lowest bits.
+    scored: (MAX_MOVES,) int64, `count` entries as `list_scored` writes them. history: (CODES,)
+    int64, from 0 to MAX_HISTORY for each code.
     """
     for index in range(count):
         code = scored[index] & CODE_MASK
@@ -100,7 +101,10 @@ def add_history(scored: Ints, count: int, history: Ints) -> None:
 
 @kernel
 def take_largest(entries: Ints, start: int, count: int) -> int:
-    """The largest of `entries` from `start` on, swapped to `start`."""
+    """Swap the largest of `entries` from `start` to `count` - 1 to `start`, and return it.
+
+    entries: (n,) int64.
+    """
     place = start
     for index in range(start + 1, count):
         if entries[index] > entries[place]:
@@ -115,7 +119,7 @@ def take_largest(entries: Ints, start: int, count: int) -> int:
 def pick_best(scored: Ints, count: int, seed: int) -> int:
     """One of the codes with the best margin, each with the same probability.
 
-    `scored` holds `count` entries as `list_scored` writes them.
+    scored: (MAX_MOVES,) int64, `count` entries as `list_scored` writes them.
     """
     best: int = scored[0]
     ties = 1

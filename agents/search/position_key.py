@@ -1,7 +1,7 @@
 """A storm position as 83 bits, the same for all positions that the ruleset's symmetries join.
 
-How a game goes on depends on the board, the bastion and the plies left, not on captures made
-before, which only move the margin. A key holds all of the former, as the mover sees them:
+How a game goes on depends on the board, the bastion and the plies left; captures made before only
+add to the margin. A key holds the board, the bastion and the plies left, as the mover sees them:
 
     low, 64 bits:  bits 0-35   squares of own factions and of strongholds
                    bits 36-63  squares 0-27 of opposing factions and of strongholds
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from agents.solve.slides import NO_LANE, Board
+from agents.search.board import NO_LANE, Board
 from castle_env.board import ENTRIES, SIZE, SQUARES, TOP_ROW
 from castle_env.compiled import kernel
 from castle_env.game import Game
@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 
 HIGH_BITS: Final = 19
 # The lowest of the bits of `high` that hold the plies left.
-LEFT_BIT: Final = 14
+PLIES_LEFT_BIT: Final = 14
 
 _BASTION_BIT: Final = 8
 _NO_BASTION: Final = 63
@@ -82,16 +82,16 @@ def symmetry_table(game: Game, use: bool = True) -> npt.NDArray[np.void]:
 
 @kernel
 def image(symmetries: Symmetries, index: int, squares: int) -> int:
-    """A bitboard turned or mirrored."""
+    """What a symmetry makes of a bitboard."""
     images = symmetries.images
-    turned = 0
+    mapped = 0
     for rank in range(SIZE):
-        turned |= images[index, rank, squares >> SIZE * rank & TOP_ROW]
-    return turned
+        mapped |= images[index, rank, squares >> SIZE * rank & TOP_ROW]
+    return mapped
 
 
 @kernel
-def canonical_key(symmetries: Symmetries, board: Board, left: int) -> tuple[Key, int]:
+def canonical_key(symmetries: Symmetries, board: Board, plies_left: int) -> tuple[Key, int]:
     """The key of a board, and which symmetry brings the board into the form that the key holds.
 
     That form has the smallest bitboards (own, opposing, bastion), each of the former with the
@@ -102,11 +102,11 @@ def canonical_key(symmetries: Symmetries, board: Board, left: int) -> tuple[Key,
     for index in range(1, symmetries.count):
         own_image = image(symmetries, index, own)
         if own_image <= best[0]:
-            turned = (own_image, image(symmetries, index, opposing),
+            mapped = (own_image, image(symmetries, index, opposing),
                       image(symmetries, index, board.bastion))
-            if turned < best:
-                best, chosen = turned, index
+            if mapped < best:
+                best, chosen = mapped, index
     own, opposing, bastion = best
     square = square_of(bastion) if bastion else _NO_BASTION
-    return Key(own | opposing << SQUARES,
-               opposing >> _LOW_SQUARES | square << _BASTION_BIT | left << LEFT_BIT), chosen
+    high = opposing >> _LOW_SQUARES | square << _BASTION_BIT | plies_left << PLIES_LEFT_BIT
+    return Key(own | opposing << SQUARES, high), chosen

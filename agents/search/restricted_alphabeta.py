@@ -1,9 +1,9 @@
-"""Alphabeta that may not do certain things, for restricted play in either mode.
+"""Alphabeta that never makes certain moves, for restricted play in either mode.
 
-The restrictions are those of `agents.solve.restricted_solver`, which measures in small games of
-storm exactly what is measured here by playing. The search knows its own restriction in the whole
-tree and takes its opponent to have none; its opponent knows of none. The margin one ply ahead, for
-"looks-one-move-ahead", is that of the Victory Points as they then stand.
+`agents.solve.restricted_solver` computes in small games of storm what is measured here by playing.
+The search reckons with its own restriction at every ply and takes its opponent to have none; the
+opponent does not know of it. For "looks-one-move-ahead" the margin one ply ahead is that of the
+Victory Points as they stand then.
 """
 
 from functools import partial
@@ -12,128 +12,38 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.alphabeta import INFINITE, Workspace, last_ply, workspace
+from agents.search.alphabeta import search_root, workspace
 from agents.search.compiled_agent import CompiledAgent
-from agents.search.moves import (
-    CODE_BITS,
-    CODE_MASK,
-    MAX_HISTORY,
-    action_of_code,
-    add_history,
-    list_scored,
-    pick_best,
-    play_code,
-    take_largest,
-)
-from agents.solve.restricted_search import CAPTURE, CONTEST, PUSH_STRONGHOLD
-from agents.solve.restricted_solver import FORBIDDEN, RANDOM_HALF, check_restriction
+from agents.search.moves import action_of_code, pick_best
+from agents.search.restriction import FORBIDDEN, RANDOM_HALF, Restriction, check_restriction
 from castle_env.agent import Agent, BaseAgent, make_agent
 from castle_env.batch import load
 from castle_env.compiled import kernel
 from castle_env.game import Game
-from castle_env.kernels import Rules, RuleTable, is_over, mover_margin, neighbours, popcount
-from castle_env.position import Position, PositionArray
+from castle_env.kernels import RuleTable
+from castle_env.position import PositionArray
 
 Ints = npt.NDArray[np.int64]
 
 
 @kernel
-def tokens(position: Position) -> int:
-    """Factions that are not lost, on the board or in hand."""
-    return (popcount(position.own | position.opposing) + position.own_hand
-            + position.opposing_hand)
-
-
-@kernel
-def is_forbidden(restriction: int, position: Position, child: Position, behind: int) -> bool:
-    """Whether a restricted mover avoids the move to `child`; see `agents.solve.restricted_search`.
-
-    behind: by how much its margin after the move is less than after the best one.
-    """
-    if restriction == CAPTURE:
-        return bool(tokens(child) < tokens(position))
-    if restriction == PUSH_STRONGHOLD:
-        return bool(child.strongholds != position.strongholds)
-    if restriction == CONTEST:
-        besieged = child.strongholds & neighbours(child.own)
-        return bool(neighbours(child.bastion) & besieged != 0)
-    return bool(behind > 0)
-
-
-@kernel
-def keep_allowed(
-    rules: Rules, restriction: int, position: Position, scored: Ints, count: int
-) -> int:
-    """Bring allowed moves to the front; their number, or `count` if there is none.
-
-    `scored` holds `count` entries as `list_scored` writes them.
-    """
-    best = scored[0] >> CODE_BITS
-    for index in range(1, count):
-        best = max(best, scored[index] >> CODE_BITS)
-    allowed = 0
-    for index in range(count):
-        entry = scored[index]
-        child = play_code(rules, position, entry & CODE_MASK)
-        if not is_forbidden(restriction, position, child, best - (entry >> CODE_BITS)):
-            scored[index], scored[allowed] = scored[allowed], entry
-            allowed += 1
-    return allowed if allowed else count
-
-
-@kernel
-def search(
-    rules: Rules, restriction: int, seat: int, position: Position, depth: int, alpha: int,
-    beta: int, work: Workspace
-) -> int:
-    """What `agents.search.alphabeta.search` gives where the player in `seat` is restricted."""
-    if depth == 0 or is_over(rules, position):
-        return mover_margin(rules, position)
-    moves = work.moves[depth]
-    is_restricted = position.ply & 1 == seat
-    if depth == 1 and not is_restricted:
-        return last_ply(rules, position, beta, moves)
-    history = work.history[position.ply & 1]
-    count = list_scored(rules, position, moves)
-    if is_restricted:
-        count = keep_allowed(rules, restriction, position, moves, count)
-    add_history(moves, count, history)
-    best = -INFINITE
-    for index in range(count):
-        code = take_largest(moves, index, count) & CODE_MASK
-        child = play_code(rules, position, code)
-        best = max(best, -search(rules, restriction, seat, child, depth - 1, -beta,
-                                 -max(alpha, best), work))
-        if best >= beta:
-            history[code] = min(history[code] + depth * depth, MAX_HISTORY)
-            break
-    return best
-
-
-@kernel
 def choose_restricted(
-    table: RuleTable, restriction: int, depth: int, states: PositionArray, seeds: Ints,
+    table: RuleTable, forbidden: int, depth: int, states: PositionArray, seeds: Ints,
     out_actions: Ints
 ) -> None:
-    """An allowed action with the best value at `depth` plies for each position, ties by lot."""
-    rules = table[0]
+    """An allowed action with the best value at `depth` plies for each position, ties by lot.
+
+    forbidden: what the mover, whoever it is, never does. states: (n,). seeds, out_actions: (n,)
+    int64.
+    """
     work = workspace(depth)
-    moves = work.moves[depth]
-    for row in range(len(states)):
-        position = load(states, row)
+    for index in range(len(states)):
+        position = load(states, index)
         work.history[:] = 0
-        count = list_scored(rules, position, moves)
-        count = keep_allowed(rules, restriction, position, moves, count)
-        best = -INFINITE
-        for index in range(count):
-            code = take_largest(moves, index, count) & CODE_MASK
-            # A window from one below the best so far makes values that share it exact.
-            child = play_code(rules, position, code)
-            value = -search(rules, restriction, position.ply & 1, child, depth - 1, -INFINITE,
-                            1 - best, work)
-            best = max(best, value)
-            moves[index] = value << CODE_BITS | code
-        out_actions[row] = action_of_code(pick_best(moves, count, seeds[row]))
+        restriction = Restriction(forbidden, position.ply & 1)
+        count = search_root(table[0], restriction, position, depth, work)
+        code = pick_best(work.moves[depth], count, seeds[index])
+        out_actions[index] = action_of_code(code)
 
 
 class RandomFirstHalf(BaseAgent):

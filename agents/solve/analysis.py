@@ -1,13 +1,13 @@
 """What every legal move of a position is worth: exact where it can be proven in time.
 
-In storm from the book or by proofs to the end of the game. In sudden death a search looks deeper
-and deeper, and a move is exact as soon as both players can force its value, however long the other
-delays. What is not proven in time has the margin at the deepest horizon that was finished.
+In storm the values come from the book or from proofs to the end of the game. In sudden death a
+search looks deeper and deeper, and a move is proven as soon as both players can force its value,
+however long the other delays. A move that is not proven in time has the margin at the greatest
+depth that was finished.
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import cache
 from math import inf
 from time import perf_counter
@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from agents.search import horizon_search
+from agents.search.board import board_of
 from agents.search.horizon_search import (
     HIGHEST,
     LOWEST,
@@ -25,13 +26,13 @@ from agents.search.horizon_search import (
     TURN_LIMIT,
     Records,
 )
+from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
 from agents.solve import storm_search
 from agents.solve.book import Book, shipped_book
-from agents.solve.slides import board_of
-from agents.solve.storm_search import BUSY_SLOTS
+from agents.solve.move_values import MoveValues
+from agents.solve.storm_search import new_arrays
 from agents.solve.storm_solver import captured_margin
-from agents.solve.transposition import new_table
 from castle_env.errors import CastleError
 from castle_env.game import Game
 from castle_env.position import Position, stack
@@ -45,38 +46,11 @@ class AnalysisError(CastleError):
     """A position has no moves to analyse, or the time for it makes no sense."""
 
 
-@dataclass(frozen=True)
-class MoveValues:
-    """What each legal move leads to.
-
-    values: action -> margin of player 0 in Victory Points after it, under best play by both. exact:
-    whether all of them are proven; otherwise they are the margins `depth` plies ahead of the
-    position, counting the move itself.
-    """
-
-    values: dict[int, float]
-    exact: bool
-    depth: int | None
-
-    def value(self, player: int) -> float:
-        """Margin of player 0 if `player`, who is to move, plays best."""
-        return max(self.values.values()) if player == 0 else min(self.values.values())
-
-    def best(self, player: int) -> list[int]:
-        """All actions that are best for `player`, who is to move."""
-        value = self.value(player)
-        return [action for action, other in self.values.items() if other == value]
-
-    def regret(self, action: int, player: int) -> float:
-        """Victory Points that `player` throws away with an action."""
-        return abs(self.values[action] - self.value(player))
-
-
 Report: TypeAlias = Callable[[MoveValues], None]
 
 
 def never() -> bool:
-    """Nobody stops the analysis."""
+    """False: the `stopped` of a caller who lets the analysis use its time."""
     return False
 
 
@@ -90,11 +64,10 @@ def analyse_moves(
 ) -> MoveValues:
     """The value of every legal move, the pass too, as far as it can be found in `seconds`.
 
-    They are counted from the first horizon that is finished, which takes no time unless code has to
-    be compiled first.
+    The time starts when the first depth is finished, so that compiling code is not counted.
 
-    `stopped` is asked many times a second, and what is known by then is returned as soon as it says
-    so; `report` gets what is known at each depth. Both are called in the caller's thread, and other
+    `stopped` is asked many times a second; once it is true, what is known by then is returned.
+    `report` gets what is known at each depth. Both are called in the caller's thread, and other
     threads go on meanwhile. Raises `AnalysisError` for a game that is over.
     """
     if game.is_terminal(state):
@@ -127,26 +100,22 @@ def _from_book(game: Game, children: dict[int, Position]) -> MoveValues | None:
     book = _book(game.rules)
     if book is None:
         return None
-    values: dict[int, float] = {}
+    values: dict[int, int] = {}
     for action, child in children.items():
         margin = book.value(child)
         if margin is None:
             return None
-        values[action] = _of_player_0(child, margin)
-    return MoveValues(values, True, None)
+        values[action] = -margin
+    return MoveValues(values)
 
 
 def _at_once(game: Game, children: dict[int, Position]) -> MoveValues:
     """Margins as they stand after each move."""
     states = stack(list(children.values()))
-    margins = game.margins(states).tolist()
-    exact = bool(game.terminals(states).all())
-    return MoveValues(dict(zip(children, margins, strict=True)), exact, None if exact else 1)
-
-
-def _of_player_0(position: Position, margin: int) -> int:
-    """A margin of the player to move as one of player 0."""
-    return margin if position.ply & 1 == 0 else -margin
+    margins = game.margins(states)
+    margins = np.where(states["ply"] & 1, margins, -margins)
+    depth = None if game.terminals(states).all() else 1
+    return MoveValues(dict(zip(children, margins.tolist(), strict=True)), depth)
 
 
 # With one
@@ -157,7 +126,7 @@ class _Search(Protocol):
 
     work: Records
 
-    def depths(self, left: int) -> range:
+    def depths(self, plies_left: int) -> range:
         """How far ahead to look, one after the other, with so many plies left."""
         ...
 
@@ -173,26 +142,21 @@ class _StormSearch:
     """Looks so far ahead that always the same player moves last, since that one is ahead."""
 
     def __init__(self, game: Game) -> None:
-        self.work: Records = np.zeros(1, dtype=storm_search.WORK_DTYPE)
         self._game: Final = game
-        self._table: Final = new_table(MEMORY)
-        self._symmetries: Final = symmetry_table(game)
-        self._busy: Final = np.zeros(BUSY_SLOTS, dtype=np.int64)
+        self._arrays: Final = new_arrays(game, MEMORY)
+        self.work: Records = self._arrays.work
 
-    def depths(self, left: int) -> range:
+    def depths(self, plies_left: int) -> range:
         """From two or three plies to the end."""
-        return range(2 + left % 2, left + 1, 2)
+        return range(2 + plies_left % 2, plies_left + 1, 2)
 
     def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
         """The mover's margin `depth` plies ahead, at the end of the game if that is there."""
-        board, left = board_of(position), self._game.rules.max_plies - position.ply
+        plies_left = self._game.rules.max_plies - position.ply
         captured = captured_margin(self._game.rules, position)
-
-        def ask(beta: int) -> int:
-            return int(storm_search.ask(self._game.table, self.work, self._symmetries, self._table,
-                                        self._busy, board, left, depth, beta))
-
-        return _narrow(self.work, ask, guess - captured) + captured, depth == left
+        margin = storm_search.ask_value(self._arrays, board_of(position), plies_left, depth,
+                                        guess - captured)
+        return int(margin) + captured, depth == plies_left
 
 
 class _HorizonSearch:
@@ -204,45 +168,33 @@ class _HorizonSearch:
         self._table: Final = horizon_search.new_entries(MEMORY)
         self._symmetries: Final = symmetry_table(game)
 
-    def depths(self, left: int) -> range:
+    def depths(self, plies_left: int) -> range:
         """From two plies to the turn limit."""
-        return range(2, min(left, MAX_PLIES) + 1)
+        return range(2, min(plies_left, MAX_PLIES) + 1)
 
     def value(self, position: Position, depth: int, guess: int) -> tuple[int, bool]:
         """The mover's margin `depth` plies ahead or where the game ends before; whether it ends."""
         if self._game.is_terminal(position):
-            points = self._game.victory_points(position)
-            return _of_player_0(position, points[0] - points[1]), True
-
-        def ask(beta: int, claim: int = TURN_LIMIT) -> int:
-            return int(horizon_search.ask(self._game.table, self.work, self._symmetries,
-                                          self._table, position, depth, claim, beta))
-
-        margin = _narrow(self.work, ask, guess)
+            points, mover = self._game.victory_points(position), position.ply & 1
+            return points[mover] - points[1 - mover], True
+        margin = self._margin(position, depth, TURN_LIMIT, Window(LOWEST, HIGHEST, guess))
+        # What a player can force by ending the game within the horizon holds for ever.
         holds = position.ply + depth == self._game.rules.max_plies or (
-            ask(margin, MOVER_ENDS) >= margin and ask(margin + 1, OPPONENT_ENDS) <= margin)
+            self._margin(position, depth, MOVER_ENDS, Window(margin - 1, margin, margin)) >= margin
+            and self._margin(position, depth, OPPONENT_ENDS,
+                             Window(margin, margin + 1, margin)) <= margin)
         return margin, holds
 
-
-def _narrow(work: Records, ask: Callable[[int], int], guess: int) -> int:
-    """The value between the bounds that `ask` gives: null windows, each next to the last (MTD(f))
-    """
-    low, high = LOWEST, HIGHEST
-    while low < high and not work["stop"][0]:
-        beta = guess + 1 if guess == low else guess
-        guess = ask(beta)
-        if guess >= beta:
-            low = guess
-        else:
-            high = guess
-    return guess
+    def _margin(self, position: Position, depth: int, claim: int, window: Window) -> int:
+        return int(horizon_search.ask_value(self._game.table, self.work, self._symmetries,
+                                            self._table, position, depth, claim, window))
 
 
 def _run(
     search: _Search, game: Game, children: dict[int, Position], out_found: list[MoveValues],
     seconds: float, stopped: Callable[[], bool], report: Report
 ) -> None:
-    """Search in a thread of its own until all is known, the time is over or somebody stops it."""
+    """Search in a thread of its own until all is known, the time is over or `stopped` is true."""
     reported, deadline = 1, inf
     with ThreadPoolExecutor(1) as pool:
         try:
@@ -264,18 +216,17 @@ def _deepen(
 ) -> None:
     """Add the values at each depth that was finished, until all are proven."""
     values, proven = dict(out_found[0].values), set[int]()
-    left = game.rules.max_plies - next(iter(children.values())).ply + 1
-    for depth in search.depths(left):
+    plies_left = game.rules.max_plies - next(iter(children.values())).ply + 1
+    for depth in search.depths(plies_left):
         for action in children.keys() - proven:
             child = children[action]
-            guess = _of_player_0(child, int(values[action]))
-            margin, holds = search.value(child, depth - 1, guess)
+            margin, holds = search.value(child, depth - 1, -values[action])
             if search.work["stop"][0]:
                 return
-            values[action] = _of_player_0(child, margin)
+            values[action] = -margin
             if holds:
                 proven.add(action)
         exact = len(proven) == len(children)
-        out_found.append(MoveValues(dict(values), exact, None if exact else depth))
+        out_found.append(MoveValues(dict(values), None if exact else depth))
         if exact:
             return

@@ -6,7 +6,7 @@ position not counted. `NAME.json`, its card, tells the ruleset, how far the book
 SHA-256 of the array's file, and the command and the versions that made it.
 
 Only positions of the last ply are solved; the others follow from them. While a book is made, each
-one solved is a line in `NAME.journal`, from which a build that was stopped goes on.
+solved position is written as a line to `NAME.journal`, from which a stopped build can go on.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.runs import environment_info, write_bytes_atomic, write_json_atomic
+from agents.search.board import board_of
 from agents.search.position_key import Symmetries, canonical_key, symmetry_table
-from agents.solve.slides import board_of
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver, captured_margin
 from agents.tasks import MapTasks, map_here
 from castle_env.errors import CastleError, OptionError
@@ -62,8 +62,8 @@ class Book:
 
 def key_of(game: Game, position: Position) -> Key:
     """The key of a position, the same for all that symmetries of the ruleset join."""
-    left = game.rules.max_plies - position.ply
-    low, high = canonical_key(_symmetries(game.rules), board_of(position), left)[0]
+    plies_left = game.rules.max_plies - position.ply
+    low, high = canonical_key(_symmetries(game.rules), board_of(position), plies_left)[0]
     return int(low), int(high)
 
 
@@ -107,7 +107,7 @@ def build(
 
 
 def positions_by_ply(game: Game, plies: int) -> list[dict[Key, Position]]:
-    """For each ply from 0 to `plies` one position of each key that can be reached."""
+    """By ply, from 0 to `plies`: all positions that can be reached, one for each key."""
     start = game.initial_state()
     layers = [{key_of(game, start): start}]
     for _ in range(plies):
@@ -120,7 +120,7 @@ def positions_by_ply(game: Game, plies: int) -> list[dict[Key, Position]]:
 def _backed_up(
     game: Game, layers: list[dict[Key, Position]], solved: dict[Key, int]
 ) -> dict[Key, int]:
-    """Values of all layers from those of the last: each is that of its best move."""
+    """Values of all positions, computed back from those of the last layer, `solved`."""
     book = Book(game, len(layers) - 1, dict(solved))
     for layer in layers[-2::-1]:
         for key, position in layer.items():
@@ -165,7 +165,7 @@ def _journal_head(game: Game) -> bytes:
 def _read_journal(
     game: Game, journal: Path, positions: dict[Key, Position]
 ) -> tuple[dict[Key, int], int]:
-    """Values by key, and how many bytes are whole lines: a kill may leave a part of one behind."""
+    """Values by key, and how many bytes are whole lines; a killed process leaves part of one."""
     try:
         data = journal.read_bytes() if journal.exists() else b""
     except OSError as error:

@@ -1,7 +1,7 @@
 """Exact values in compiled code: of whole batches of storm positions that are near their end.
 
-`agents.solve.storm_solver` is for positions that take longer than moments: it reports, and it hears
-Ctrl-C while it searches.
+`agents.solve.storm_solver` is for positions that take longer: it reports how far it is, and hears
+Ctrl-C meanwhile.
 """
 
 from typing import Final, NamedTuple
@@ -9,28 +9,17 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.position_key import Symmetries, symmetry_table
-from agents.solve.slides import (
-    CREDIT,
-    MARGIN,
-    ROWS,
-    TARGET,
-    Board,
-    board_of,
-    slide_to,
-    write_slides,
-)
-from agents.solve.storm_search import BUSY_SLOTS, WORK_DTYPE, Work, search
-from agents.solve.transposition import HIGHEST, LOWEST, new_table
+from agents.search.board import Board, board_of
+from agents.search.position_key import Symmetries
+from agents.solve.slides import CREDIT, MARGIN, ROWS, TARGET, slide_to, write_slides
+from agents.solve.storm_search import Arrays, Work, narrow
 from castle_env.batch import load
 from castle_env.board import ENTRIES, PASS
 from castle_env.compiled import kernel
-from castle_env.game import Game
-from castle_env.kernels import Rules, RuleTable, captures
+from castle_env.kernels import Rules, captures
 from castle_env.position import PositionArray
 
 Ints = npt.NDArray[np.int64]
-Records = npt.NDArray[np.void]
 Values = npt.NDArray[np.int16]
 
 # With so few plies left a position's moves are valued within tens of milliseconds at most.
@@ -39,7 +28,7 @@ LAST_PLIES: Final = 7
 ILLEGAL: Final = int(np.iinfo(np.int16).min)
 
 # Bytes of a table for so few plies; a larger one does not stay in the processor's caches.
-_MEMORY: Final = 1 << 22
+LAST_MEMORY: Final = 1 << 22
 
 
 class Tools(NamedTuple):
@@ -52,41 +41,18 @@ class Tools(NamedTuple):
     busy: Ints
 
 
-class ToolArrays(NamedTuple):
-    """The same as arrays of one record, as compiled functions take them from Python."""
-
-    rule_table: RuleTable
-    work: Records
-    symmetries: Records
-    table: Ints
-    busy: Ints
-
-
-def new_tools(game: Game) -> ToolArrays:
-    """Tools with an empty table."""
-    return ToolArrays(game.table, np.zeros(1, dtype=WORK_DTYPE), symmetry_table(game),
-                      new_table(_MEMORY), np.zeros(BUSY_SLOTS, dtype=np.int64))
-
-
 @kernel
 def exact_value(tools: Tools, board: Board, plies_left: int) -> int:
     """The mover's exact margin at the end, captures before the position not counted."""
-    guess = 0
+    value = 0
     for depth in range(2 - plies_left % 2, plies_left + 1, 2):
-        low, high = LOWEST, HIGHEST
-        while low < high:
-            beta = guess + 1 if guess == low else guess
-            guess = search(tools.rules, tools.work, tools.symmetries, tools.table, tools.busy,
-                           board, plies_left, depth, beta)
-            if guess >= beta:
-                low = guess
-            else:
-                high = guess
-    return guess
+        value = narrow(tools.rules, tools.work, tools.symmetries, tools.table, tools.busy, None,
+                       board, plies_left, depth, value)
+    return value
 
 
 @kernel
-def write_move_values(arrays: ToolArrays, states: PositionArray, out_values: Values) -> None:
+def write_move_values(arrays: Arrays, states: PositionArray, out_values: Values) -> None:
     """The exact margin at the end of the game for the mover after each move.
 
     states: (n,), none of them over. out_values: (n, num_actions) int16, ILLEGAL for other actions.

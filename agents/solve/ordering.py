@@ -1,7 +1,7 @@
-"""Which slide to try first: the table's, then by the lead it gives, then by its success so far.
+"""Which slide to try next: the one in the table, then by margin, then by success so far.
 
-Slides are listed in `order`, one integer each: margin * 2**37 + history * 2**5 + lane, plus or
-minus something for those to be tried first or last.
+Slides are listed in `order`, (24,) int64: margin * 2**37 + history * 2**5 + lane, with 2**56 added
+for the one to be tried first and 2**58 subtracted for those to be tried last. The largest is next.
 """
 
 from typing import Final
@@ -9,15 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.solve.slides import (
-    CREDIT,
-    LANE_BITS,
-    LANE_MASK,
-    MARGIN,
-    TARGET,
-    last_slide,
-    slide_to,
-)
+from agents.search.board import LANE_BITS
+from agents.solve.slides import CREDIT, MARGIN, TARGET, last_slide, slide_to
 from castle_env.board import ENTRIES
 from castle_env.compiled import kernel
 from castle_env.kernels import Rules
@@ -33,7 +26,8 @@ _LAST: Final = 1 << 58
 def write_order(after: Ints, hint: int, history: Ints, order: Ints) -> int:
     """List the legal slides, `hint` first; their number. Where there are none, lists lane 23.
 
-    `history` counts how often each lane has refuted the opponent with as many plies left.
+    after: (ROWS, 24) int64. history: (32,) int64, how often each lane has refuted the opponent with
+    as many plies left.
     """
     count = 0
     for lane in range(ENTRIES):
@@ -46,24 +40,14 @@ def write_order(after: Ints, hint: int, history: Ints, order: Ints) -> int:
 
 @kernel
 def look_ahead(rules: Rules, after: Ints, scratch: Ints) -> None:
-    """Replace the margins of legal slides by what is left of them after the best reply."""
+    """Replace the margins of legal slides by those after the opponent's best reply.
+
+    after: (ROWS, 24) int64. scratch: the same shape, memory to write to.
+    """
     for lane in range(ENTRIES):
         if after[TARGET, lane]:
             reply = last_slide(rules, slide_to(after, lane), scratch)
             after[MARGIN, lane] = after[CREDIT, lane] - reply
-
-
-@kernel
-def take_best(order: Ints, start: int, count: int) -> int:
-    """The lane of the best entry from `start` on, which is swapped to `start`."""
-    place = start
-    for index in range(start + 1, count):
-        if order[index] > order[place]:
-            place = index
-    best: int = order[place]
-    order[place] = order[start]
-    order[start] = best
-    return best & LANE_MASK
 
 
 @kernel

@@ -3,12 +3,22 @@
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from agents.solve.book import Book, shipped_book
-from agents.solve.exact_values import ILLEGAL, LAST_PLIES, Values, new_tools, write_move_values
+from agents.solve.exact_values import (
+    ILLEGAL,
+    LAST_MEMORY,
+    LAST_PLIES,
+    Values,
+    write_move_values,
+)
+from agents.solve.move_values import MoveValues
+from agents.solve.storm_search import new_arrays
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver
 from castle_env.game import Game
-from castle_env.position import Position, PositionArray, unstack
+from castle_env.position import Position, PositionArray, stack, unstack
+from castle_env.symmetry import map_bits
 
 # Positions given to compiled code at once.
 _AT_ONCE: Final = 32
@@ -26,7 +36,9 @@ class PerfectPlay:
     ) -> None:
         self.game: Final = game
         self.solver: Final = Solver(game, memory_bytes)
-        self._tools: Final = new_tools(game)
+        self._arrays: Final = new_arrays(game, LAST_MEMORY)
+        self._symmetries: Final = game.symmetries()
+        self._known: Final[dict[Position, Values]] = {}
         self._book: Final = book or shipped_book(game) or Book(game, -1, {})
 
     def value(self, position: Position) -> int:
@@ -34,10 +46,23 @@ class PerfectPlay:
         known = self._book.value(position)
         return self.solver.solve(position) if known is None else known
 
-    def move_values(self, position: Position) -> dict[int, int]:
-        """The exact margin for the mover after each legal action."""
-        return {action: -self.value(self.game.apply(position, action))
-                for action in self.game.legal_actions(position)}
+    def move_values(self, position: Position) -> MoveValues:
+        """The exact values of all legal moves; of positions joined by symmetry, found once."""
+        form, action_map = self.canonical(position)
+        if form not in self._known:
+            self._known[form] = self.values_of_moves(stack([form]))[0]
+        row = self._known[form]
+        return MoveValues({action: int(row[action_map[action]])
+                           for action in self.game.legal_actions(position)})
+
+    def canonical(self, position: Position) -> tuple[Position, npt.NDArray[np.int64]]:
+        """The least of the images of a position under the symmetries of the ruleset.
+
+        And the map of actions that leads to it, shape (num_actions,).
+        """
+        images = ((_image(position, square_map), action_map)
+                  for square_map, action_map in self._symmetries)
+        return min(images, key=lambda image: image[0])
 
     def values_of_moves(self, states: PositionArray) -> Values:
         """The exact margin for the mover after each action: (n, num_actions) int16 for states (n,).
@@ -53,11 +78,12 @@ class PerfectPlay:
         for start in range(0, len(late), _AT_ONCE):
             rows = late[start:start + _AT_ONCE]
             found = values[rows]
-            write_move_values(self._tools, states[rows], found)
+            write_move_values(self._arrays, states[rows], found)
             values[rows] = found
         for row in np.flatnonzero(plies_left > LAST_PLIES):
-            for action, value in self.move_values(unstack(states[row:row + 1])[0]).items():
-                values[row, action] = value
+            position = unstack(states[row:row + 1])[0]
+            for action in self.game.legal_actions(position):
+                values[row, action] = -self.value(self.game.apply(position, action))
         return values
 
     def keeps(self, position: Position, action: int, value: int) -> bool:
@@ -82,6 +108,12 @@ class PerfectPlay:
             if kept / len(actions) > limit:
                 break
         return kept / len(actions) if actions else 1.0
+
+
+def _image(position: Position, square_map: npt.NDArray[np.int64]) -> Position:
+    fields = ("own", "opposing", "strongholds", "bastion")
+    return position._replace(**{field: map_bits(square_map, getattr(position, field))
+                                for field in fields})
 
 
 def exact_move_values(game: Game, states: PositionArray) -> Values:

@@ -1,45 +1,24 @@
-"""What perfect play in storm is worth when one player may not do certain things.
-
-Restricted play as a measure of what a rule means for a game: Jaffe, Miller, Andersen, Liu, Karlin
-and Popović, "Evaluating Competitive Game Balance with Restricted Play", AIIDE 2012.
-"""
+"""What perfect play in storm is worth when one player never makes certain moves."""
 
 from collections.abc import Mapping
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Final
 
 import numpy as np
 
-from agents.solve.book import key_of, positions_by_ply
-from agents.solve.restricted_search import (
-    CAPTURE,
-    CONTEST,
-    PUSH_STRONGHOLD,
-    SECOND_BEST,
-    ask,
-    write_allowed,
+from agents.search.board import board_of
+from agents.search.restriction import (
+    FORBIDDEN,
+    RANDOM_HALF,
+    Restriction,
+    check_restriction,
 )
-from agents.solve.slides import ROWS, Board, board_of
-from agents.solve.storm_search import Records
+from agents.solve.book import key_of, positions_by_ply
+from agents.solve.restricted_slides import write_allowed
+from agents.solve.slides import ROWS
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver, captured_margin
 from castle_env.board import ENTRIES, PASS
-from castle_env.errors import OptionError
 from castle_env.game import Game
 from castle_env.position import Position
-
-# Each restriction as a search knows it. The restricted player chooses freely among the moves that
-# are left, so that "looks-one-move-ahead" is the best of all players who maximise the margin after
-# their move.
-FORBIDDEN: Final[Mapping[str, int]] = MappingProxyType({
-    "never-captures": CAPTURE,
-    "never-pushes-strongholds": PUSH_STRONGHOLD,
-    "never-contests": CONTEST,
-    "looks-one-move-ahead": SECOND_BEST,
-})
-# Uniformly random moves in the first half of the game, perfect ones in the second.
-RANDOM_HALF: Final = "random-first-half"
-RESTRICTIONS: Final = (*FORBIDDEN, RANDOM_HALF)
 
 
 class RestrictedSolver(Solver):
@@ -54,29 +33,18 @@ class RestrictedSolver(Solver):
     ) -> None:
         check_restriction(restriction, seat, tuple(FORBIDDEN))
         super().__init__(game, memory_bytes)
-        self._restriction: Final = FORBIDDEN[restriction]
-        self._seat: Final = seat
-
-    def _search(self, work: Records, board: Board, left: int, depth: int, beta: int) -> int:
-        return int(ask(self.game.table, work, self._symmetries, self._table, self._restriction,
-                       self._seat, board, left, depth, beta))
+        self._restriction = Restriction(FORBIDDEN[restriction], seat)
 
     def _choices(self, position: Position) -> list[int]:
-        if self.game.is_terminal(position) or position.ply & 1 != self._seat:
+        restriction = self._restriction
+        if (restriction is None or position.ply & 1 != restriction.player
+                or self.game.is_terminal(position)):
             return super()._choices(position)
         allowed = np.zeros(ENTRIES, dtype=np.int64)
-        write_allowed(self.game.table, self._restriction, board_of(position),
+        write_allowed(self.game.table, restriction, board_of(position),
                       np.zeros((ROWS, ENTRIES), dtype=np.int64), allowed)
         lanes: list[int] = np.flatnonzero(allowed).tolist()
         return lanes or [PASS]
-
-
-def check_restriction(restriction: str, seat: int, allowed: tuple[str, ...] = RESTRICTIONS) -> None:
-    """Raise `OptionError` for what is no restriction or no seat."""
-    if restriction not in allowed:
-        raise OptionError(f"restriction is {restriction!r}; allowed: {', '.join(allowed)}")
-    if seat not in (0, 1):
-        raise OptionError(f"seat of the restricted player is {seat!r}; allowed: 0 or 1")
 
 
 def restricted_value(

@@ -1,11 +1,11 @@
 """All slides of a storm position at once, in loops over lanes that compile to vector code.
 
-The rules are those of `castle_env.kernels`; only the shape is another: the 24 entries, legal or
-not, are played side by side, so that a whole last ply costs about as much as two moves played
-alone. Lanes are numbered as actions are.
+The rules are those of `castle_env.kernels`, arranged in another way: all 24 slides, legal or not,
+are played side by side, so that a whole last ply takes about as long as two moves played alone.
+Lanes are numbered as actions are.
 
-`after` is a (ROWS, 24) int64 array with a row for each thing known about the position after the
-slide on a lane. Boards and values in it are those of the player who slides.
+`after` is a (ROWS, 24) int64 array with a column for each lane and a row for each fact about the
+position after the slide on it. Boards and values in it are those of the player who slides.
 """
 
 from typing import Final, NamedTuple
@@ -13,47 +13,27 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from agents.search.board import LANE_BITS, LANE_MASK, Board
 from castle_env.board import DIRECTIONS, EDGES, ENTRIES, FIRST_COLUMN, SIZE, SQUARES, TOP_ROW
 from castle_env.compiled import inlined_kernel, kernel
 from castle_env.kernels import Rules, neighbours, popcount, shift
-from castle_env.position import Position
 
 Ints = npt.NDArray[np.int64]
 
-# Rows of `after`. TARGET: the square taken; 0 where the slide is illegal, and then the boards are
-# unchanged. CREDIT: Victory Points for what the slide captures. MARGIN: that plus the margin of the
-# boards.
+# Rows of `after`. TARGET: the square on which the faction comes to stand; 0 where the slide is
+# illegal, and then the boards are unchanged. CREDIT: Victory Points for what the slide captures.
+# MARGIN: that plus the margin of the boards.
 TARGET, OWN, OPPOSING, STRONGHOLDS, CREDIT, MARGIN = range(6)
 ROWS: Final = 6
-
-# A lane takes five bits where it is packed with something else.
-LANE_BITS: Final = 5
-LANE_MASK: Final = (1 << LANE_BITS) - 1
-NO_LANE: Final = LANE_MASK
 
 # Less than any margin: |margin| is below 20,000, since no weight of a ruleset exceeds 100.
 NEVER: Final = -(1 << 20)
 
 
-class Board(NamedTuple):
-    """What decides how a storm game goes on, apart from the plies left; seen from the mover."""
-
-    own: int
-    opposing: int
-    strongholds: int
-    bastion: int
-
-
-@kernel
-def board_of(position: Position) -> Board:
-    """What a position holds of that."""
-    return Board(position.own, position.opposing, position.strongholds, position.bastion)
-
-
 class Weights(NamedTuple):
     """Victory Points by row of the table; `lost` is what losing a token costs, at once.
 
-    Compiled loops take them as values, since a load from the ruleset would keep them scalar.
+    They are copied out of the ruleset because loops that read them there do not become vector code.
     """
 
     captured: int
@@ -145,7 +125,7 @@ def credit_of(weights: Weights, board: Board, after: Board) -> int:
 
 @inlined_kernel
 def neighbour_counts(side: int) -> tuple[int, int, int]:
-    """How many of `side` are adjacent, for all squares at once: bits of value 1, 2 and 4."""
+    """How many tokens of `side` are adjacent to each square: bitboards of the bits 1, 2 and 4."""
     north, south, west, east = shift(side, 0), shift(side, 1), shift(side, 2), shift(side, 3)
     column, row = north ^ south, west ^ east
     both, all_row = north & south, west & east
@@ -164,7 +144,7 @@ def board_margin(weights: Weights, board: Board) -> int:
     own, opposing, strongholds, _ = board
     own_1, own_2, own_4 = neighbour_counts(own)
     opposing_1, opposing_2, opposing_4 = neighbour_counts(opposing)
-    # Compare the counts from the lowest bit up: a higher bit overrules what the lower ones said.
+    # Compare the counts bit by bit from the lowest on; a difference in a higher bit decides.
     more, less = own_1 & ~opposing_1, opposing_1 & ~own_1
     more = own_2 & ~opposing_2 | more & ~(own_2 ^ opposing_2)
     less = opposing_2 & ~own_2 | less & ~(own_2 ^ opposing_2)
@@ -195,7 +175,7 @@ def slide_to(after: Ints, index: int) -> Board:
 
 @kernel
 def write_slides(rules: Rules, board: Board, after: Ints) -> None:
-    """Write all rows for the slides of the mover."""
+    """Write all of `after`, (ROWS, 24) int64, for the slides of the mover."""
     weights = weights_of(rules)
     for index in range(ENTRIES):
         lane = lane_of(index)
@@ -215,7 +195,7 @@ def write_slides(rules: Rules, board: Board, after: Ints) -> None:
 
 @kernel
 def add_square(weight: int, square: int, after: Ints) -> None:
-    """Add the Victory Points of one square to the margins."""
+    """Add the Victory Points of one square to the margins in `after`, (ROWS, 24) int64."""
     for index in range(ENTRIES):
         after[MARGIN, index] += weight * ((after[OWN, index] >> square & 1)
                                           - (after[OPPOSING, index] >> square & 1))
@@ -223,7 +203,10 @@ def add_square(weight: int, square: int, after: Ints) -> None:
 
 @kernel
 def best_slide(after: Ints) -> tuple[int, int]:
-    """The legal lane with the largest margin, and that margin; NEVER if all are illegal."""
+    """The legal lane with the largest margin, and that margin; NEVER if all are illegal.
+
+    after: (ROWS, 24) int64.
+    """
     best = NEVER << LANE_BITS
     for index in range(ENTRIES):
         margin = after[MARGIN, index] if after[TARGET, index] != 0 else NEVER
@@ -235,12 +218,12 @@ def best_slide(after: Ints) -> tuple[int, int]:
 def last_slide(rules: Rules, board: Board, after: Ints) -> int:
     """Exact value for the mover with one ply left; captures before it do not count.
 
-    `after` is written over.
+    after: (ROWS, 24) int64, memory to write to.
     """
     if rules.uses_squares:
         write_slides(rules, board, after)
         margin = best_slide(after)[1]
-        # Where all lanes are illegal, all show the board unchanged, and so what a pass is worth.
+        # Where all lanes are illegal, each shows the unchanged board, whose margin a pass keeps.
         return margin if margin != NEVER else after[MARGIN, 0]
     weights = weights_of(rules)
     best = NEVER
@@ -251,9 +234,11 @@ def last_slide(rules: Rules, board: Board, after: Ints) -> int:
 
 @kernel
 def write_replies(rules: Rules, pool: Ints, count: int, index: int, out_margins: Ints) -> None:
-    """What the slide on one lane is worth to the opponent in each of the first `count` columns of
-    `pool`, which has the rows of `after`; NEVER where it is illegal. Points of squares are left
-    out. Writes up to the next multiple of 8 columns.
+    """The opponent's margin after it replies with one lane to each of `count` slides.
+
+    pool: (ROWS, 24) int64, the slides in its first columns, with the rows of `after`. out_margins:
+    (24,) int64, NEVER where the reply is illegal; points of squares are left out. Columns up to the
+    next multiple of 8 are written too.
     """
     weights, lane = weights_of(rules), lane_of(index)
     for column in range((count + 7) // 8 * 8):

@@ -1,49 +1,54 @@
-"""Proofs in storm: can the mover force a margin, with so many plies left?
+"""Proofs in storm: which margin can the mover force, with so many plies left?
 
 Values are Victory Points for the mover at the horizon, `depth` plies ahead, captures before the
-position not counted; with `depth` equal to `left`, the plies left, that is the end of the game.
-Every search asks one question, "at least `beta`?" (a null window), and answers with a bound:
+position not counted; with `depth` equal to `plies_left` that is the end of the game. A search asks
+one question, "at least `beta`?" (see `agents.search.null_window`), and answers with a bound:
 
     result >= beta: a lower bound, the mover can force as much
     result <  beta: an upper bound, the opponent can hold the mover to it
 """
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.position_key import Key, Symmetries, canonical_key
-from agents.solve.ordering import look_ahead, put_off, take_best, write_order
+from agents.search.board import LANE_MASK, NO_LANE, Board
+from agents.search.hash_table import hash_of, new_table
+from agents.search.moves import take_largest
+from agents.search.null_window import Window, narrowed, next_beta
+from agents.search.position_key import Key, Symmetries, canonical_key, symmetry_table
+from agents.search.restriction import Restriction, is_restricted
+from agents.solve.ordering import look_ahead, put_off, write_order
+from agents.solve.restricted_slides import forbid
 from agents.solve.slides import (
     CREDIT,
     MARGIN,
     NEVER,
-    NO_LANE,
     ROWS,
     TARGET,
-    Board,
     best_slide,
     last_slide,
     slide_to,
     write_replies,
     write_slides,
 )
-from agents.solve.transposition import HIGHEST, LOWEST, Entry, find, hash_of, store
+from agents.solve.transposition import HIGHEST, LOWEST, Entry, find, store
 from castle_env.board import ENTRIES
 from castle_env.compiled import kernel
+from castle_env.game import Game
 from castle_env.kernels import Rules, RuleTable
 
 Ints = npt.NDArray[np.int64]
 Records = npt.NDArray[np.void]
 
 MAX_PLIES: Final = 16
-# Searches at least so deep use the table, look at replies for the order of slides, and are left to
-# the other thread while it is at them.
+# Searches at least so deep use the table; look at replies to put slides in order; and are put off
+# by a thread while another one is busy with them.
 TABLE_DEPTH: Final = 4
 LOOK_AHEAD_DEPTH: Final = 5
 SHARED_DEPTH: Final = 6
-# Replies tried against all slides at once, and how many slides may be left for one by one.
+# `refute` tries so many replies against all slides at once, and stops when so few slides are left.
 REPLIES: Final = 3
 FEW: Final = 2
 
@@ -65,9 +70,9 @@ class Work(Protocol):
     """A row of WORK_DTYPE: the memory of one thread.
 
     nodes: positions visited so far, ends of games not counted. stop: set from outside, ends the
-    search. shared: whether other threads are at the same search. after, order: slides of the node
+    search. shared: whether other threads work on the same search. after, order: slides of the node
     in hand at each depth. history: by plies left and lane, see `agents.solve.ordering`. pool,
-    margins: what `last_two` has still to refute.
+    margins: the slides that `last_two` has not refuted yet.
     """
 
     nodes: int
@@ -78,6 +83,26 @@ class Work(Protocol):
     history: Ints
     pool: Ints
     margins: Ints
+
+
+class Arrays(NamedTuple):
+    """What a search needs besides the position, as compiled functions take it from Python.
+
+    rule_table, work, symmetries: one record each, shape (1,). table: see
+    `agents.solve.transposition`. busy: (BUSY_SLOTS,) int64.
+    """
+
+    rule_table: RuleTable
+    work: Records
+    symmetries: Records
+    table: Ints
+    busy: Ints
+
+
+def new_arrays(game: Game, memory_bytes: int, use_symmetries: bool = True) -> Arrays:
+    """For one thread, with an empty table; raises `OptionError` as `new_table` does."""
+    return Arrays(game.table, np.zeros(1, dtype=WORK_DTYPE), symmetry_table(game, use_symmetries),
+                  new_table(memory_bytes), np.zeros(BUSY_SLOTS, dtype=np.int64))
 
 
 @kernel
@@ -107,10 +132,10 @@ def last_two(rules: Rules, work: Work, board: Board, beta: int) -> int:
 def refute(
     rules: Rules, work: Work, board: Board, beta: int, count: int, best: int
 ) -> tuple[int, int]:
-    """Try replies against all slides in the pool at once, those first that would gain most now.
+    """Try a few replies against all slides in the pool at once.
 
-    The number of slides that are left, which the pool then holds, and an upper bound of all others
-    and `best`.
+    Gives the number of slides that no reply has refuted, which the pool then holds, and an upper
+    bound of the others and `best`. The replies are those that would gain most on `board` itself.
     """
     pool, margins, replies = work.pool, work.margins, work.after[0]
     write_slides(rules, Board(board.opposing, board.own, board.strongholds, 0), replies)
@@ -133,7 +158,7 @@ def refute(
 
 @kernel
 def best_of_pool(rules: Rules, work: Work, beta: int, count: int, best: int) -> int:
-    """The best of `best` and the slides in the pool, tried one by one until `beta` is reached."""
+    """The largest of `best` and the values of slides in the pool, until `beta` is reached."""
     pool = work.pool
     while count and best < beta:
         place = 0
@@ -149,30 +174,36 @@ def best_of_pool(rules: Rules, work: Work, beta: int, count: int, best: int) -> 
 
 
 @kernel
-def is_busy(symmetries: Symmetries, busy: Ints, board: Board, left: int) -> bool:
-    """Whether some thread is searching a position now (in rare cases, one of the same hash)."""
-    key = canonical_key(symmetries, board, left)[0]
+def is_busy(symmetries: Symmetries, busy: Ints, board: Board, plies_left: int) -> bool:
+    """Whether a thread is searching a position now (in rare cases, another of the same hash).
+
+    busy: (BUSY_SLOTS,) int64, the keys of positions that are being searched.
+    """
+    key = canonical_key(symmetries, board, plies_left)[0]
     return bool(busy[hash_of(key) % BUSY_SLOTS] == key.low)
 
 
 @kernel
 def search(
     rules: Rules, work: Work, symmetries: Symmetries, table: Ints, busy: Ints,
-    board: Board, left: int, depth: int, beta: int
+    restriction: Restriction | None, board: Board, plies_left: int, depth: int, beta: int
 ) -> int:
     """Whether the mover can force `beta`, answered by a bound as the module says.
 
+    For a restricted player, slides that it never makes do not exist while others are legal.
     Meaningless, and nothing is stored, once `work.stop` is set.
     """
     work.nodes += 1
     after = work.after[depth]
-    if depth == 1:
+    # A storm game has an even number of plies, so those left tell who is to move.
+    restricted = is_restricted(restriction, plies_left)
+    if depth == 1 and not restricted:
         return last_slide(rules, board, after)
-    if depth == 2:
+    if depth == 2 and restriction is None:
         return last_two(rules, work, board, beta)
     key, symmetry, hint = Key(0, 0), 0, NO_LANE
     if depth >= TABLE_DEPTH:
-        key, symmetry = canonical_key(symmetries, board, left)
+        key, symmetry = canonical_key(symmetries, board, plies_left)
         known = find(table, key)
         if known.depth == depth and known.lower >= beta:
             return known.lower
@@ -180,24 +211,29 @@ def search(
             return known.upper
         hint = symmetries.lanes[symmetries.inverse[symmetry], known.lane]
     write_slides(rules, board, after)
+    if restricted:
+        forbid(restriction, board, after)
+    if depth == 1:
+        margin = best_slide(after)[1]
+        return margin if margin != NEVER else after[MARGIN, 0]
     if depth >= LOOK_AHEAD_DEPTH:
         look_ahead(rules, after, work.after[1])
     order = work.order[depth]
     # To pass, any lane will do where none is legal, since all of them leave the board as it is.
-    count = max(write_order(after, hint, work.history[left], order), 1)
+    count = max(write_order(after, hint, work.history[plies_left], order), 1)
     mark = hash_of(key) % BUSY_SLOTS
     if work.shared and depth >= SHARED_DEPTH:
         busy[mark] = key.low
     best, best_lane, index = NEVER, NO_LANE, 0
     while index < count and best < beta:
-        lane = take_best(order, index, count)
+        lane = take_largest(order, index, count) & LANE_MASK
         child = slide_to(after, lane)
         if (work.shared and depth > SHARED_DEPTH and index > 0
-                and is_busy(symmetries, busy, child, left - 1) and put_off(order, index)):
+                and is_busy(symmetries, busy, child, plies_left - 1) and put_off(order, index)):
             continue
         credit = after[CREDIT, lane]
-        value = credit - search(rules, work, symmetries, table, busy, child, left - 1, depth - 1,
-                                credit - beta + 1)
+        value = credit - search(rules, work, symmetries, table, busy, restriction, child,
+                                plies_left - 1, depth - 1, credit - beta + 1)
         if work.stop:
             return 0
         if value > best:
@@ -206,44 +242,74 @@ def search(
     if work.shared and depth >= SHARED_DEPTH:
         busy[mark] = 0
     if best >= beta:
-        work.history[left, best_lane] += 1
+        work.history[plies_left, best_lane] += 1
     if depth >= TABLE_DEPTH:
         store(table, key, Entry(depth, best if best >= beta else LOWEST,
                                 best if best < beta else HIGHEST,
-                                symmetries.lanes[symmetry, best_lane]), left - depth)
+                                symmetries.lanes[symmetry, best_lane]), plies_left - depth)
     return best
 
 
 @kernel
-def ask(
-    rule_table: RuleTable, work: Records, symmetries: Records, table: Ints, busy: Ints,
-    board: Board, left: int, depth: int, beta: int
+def narrow(
+    rules: Rules, work: Work, symmetries: Symmetries, table: Ints, busy: Ints,
+    restriction: Restriction | None, board: Board, plies_left: int, depth: int, guess: int
 ) -> int:
-    """`search` for callers outside: rules, work and symmetries come as arrays of one record."""
-    return search(rule_table[0], work[0], symmetries[0], table, busy, board, left, depth, beta)
+    """The mover's exact value at a depth, found the sooner the better the guess is.
+
+    Meaningless once `work.stop` is set.
+    """
+    window = Window(LOWEST, HIGHEST, guess)
+    while window.low < window.high and not work.stop:
+        beta = next_beta(window)
+        bound = search(rules, work, symmetries, table, busy, restriction, board, plies_left, depth,
+                       beta)
+        window = narrowed(window, beta, bound)
+    return window.last
 
 
 @kernel
-def known_bounds(symmetries: Records, table: Ints, board: Board, left: int) -> tuple[int, int]:
+def ask(
+    arrays: Arrays, restriction: Restriction | None, board: Board, plies_left: int, depth: int,
+    beta: int
+) -> int:
+    """`search` for Python."""
+    return search(arrays.rule_table[0], arrays.work[0], arrays.symmetries[0], arrays.table,
+                  arrays.busy, restriction, board, plies_left, depth, beta)
+
+
+@kernel
+def ask_value(arrays: Arrays, board: Board, plies_left: int, depth: int, guess: int) -> int:
+    """`narrow` without a restriction, for Python."""
+    return narrow(arrays.rule_table[0], arrays.work[0], arrays.symmetries[0], arrays.table,
+                  arrays.busy, None, board, plies_left, depth, guess)
+
+
+@kernel
+def known_bounds(arrays: Arrays, board: Board, plies_left: int) -> tuple[int, int]:
     """A lower and an upper bound of a position's value at the end of the game, from the table."""
-    entry = find(table, canonical_key(symmetries[0], board, left)[0])
-    if entry.depth != left:
+    key = canonical_key(arrays.symmetries[0], board, plies_left)[0]
+    entry = find(arrays.table, key)
+    if entry.depth != plies_left:
         return LOWEST, HIGHEST
     return entry.lower, entry.upper
 
 
 @kernel
 def stored_line(
-    rule_table: RuleTable, symmetries: Records, table: Ints, board: Board, left: int,
-    after: Ints, out_lanes: Ints
+    arrays: Arrays, board: Board, plies_left: int, after: Ints, out_lanes: Ints
 ) -> int:
-    """Follow the best lanes in the table; writes them and returns their number. Nothing proven."""
-    for index in range(left):
-        key, symmetry = canonical_key(symmetries[0], board, left - index)
-        lane = symmetries[0].lanes[symmetries[0].inverse[symmetry], find(table, key).lane]
-        write_slides(rule_table[0], board, after)
+    """Write the best lanes that the table knows, one after the other; their number. Not proven.
+
+    after: (ROWS, 24) int64, memory to write to. out_lanes: (MAX_PLIES,) int64.
+    """
+    rules, symmetries = arrays.rule_table[0], arrays.symmetries[0]
+    for index in range(plies_left):
+        key, symmetry = canonical_key(symmetries, board, plies_left - index)
+        lane = symmetries.lanes[symmetries.inverse[symmetry], find(arrays.table, key).lane]
+        write_slides(rules, board, after)
         if lane == NO_LANE or after[TARGET, lane] == 0:
             return index
         out_lanes[index] = lane
         board = slide_to(after, lane)
-    return left
+    return plies_left

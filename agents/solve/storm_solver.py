@@ -2,27 +2,30 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from threading import Thread
+from functools import partial
 from time import perf_counter
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from agents.search.position_key import symmetry_table
-from agents.solve.slides import ROWS, Board, board_of
+from agents.search.board import board_of
+from agents.search.null_window import Window, narrowed, next_beta
+from agents.search.restriction import Restriction
+from agents.solve.slides import ROWS
 from agents.solve.storm_search import (
-    BUSY_SLOTS,
     MAX_PLIES,
     WORK_DTYPE,
-    Records,
     ask,
     known_bounds,
+    new_arrays,
     stored_line,
 )
-from agents.solve.transposition import HIGHEST, LOWEST, filled, new_table
+from agents.solve.threads import SECONDS_BETWEEN_REPORTS, run_threads
+from agents.solve.transposition import HIGHEST, LOWEST, filled
 from castle_env.board import ENTRIES
 from castle_env.errors import AgentError, OptionError
 from castle_env.game import Game
+from castle_env.kernels import captures
 from castle_env.position import Position
 from castle_env.ruleset import STORM, Ruleset
 
@@ -31,7 +34,7 @@ MAX_THREADS: Final = 64
 
 # Searches up to so deep take a few milliseconds: they run in the calling thread.
 _QUICK_DEPTH: Final = 7
-_SECONDS_BETWEEN_REPORTS: Final = 0.5
+_UNKNOWN: Final = Window(LOWEST, HIGHEST, 0)
 
 
 class SearchStoppedError(Exception):
@@ -42,13 +45,13 @@ class SearchStoppedError(Exception):
 class SearchProgress:
     """How far a search has come.
 
-    It looks `depth` of the `left` plies ahead; the mover's margin at that depth lies from `low` to
-    `high` (None: no bound yet). Only at `depth == left` are these bounds proven for the game. line:
-    best play as the table has it now, as action indices. table_fill: share of the table in use.
+    It looks `depth` plies ahead, of `plies_left`; the mover's margin at that depth lies from `low`
+    to `high` (None: no bound yet). Only where the two are equal are the bounds proven for the game.
+    line: best play as the table has it now, as action indices. table_fill: share of it in use.
     """
 
     depth: int
-    left: int
+    plies_left: int
     low: int | None
     high: int | None
     nodes: int
@@ -64,18 +67,15 @@ class SearchProgress:
 
 def captured_margin(rules: Ruleset, position: Position) -> int:
     """The mover's margin from captures made so far, which searches leave out."""
-    factions = rules.factions_per_player
-    lost = factions - position.own_hand - position.own.bit_count() - position.own_forfeits
-    won = (factions - position.opposing_hand - position.opposing.bit_count()
-           - position.opposing_forfeits)
-    return rules.victory_points.captured * (won - lost)
+    own, opposing = captures(rules.factions_per_player, position)
+    return rules.victory_points.captured * (own - opposing)
 
 
 Report: TypeAlias = Callable[[SearchProgress], None]
 
 
 class Solver:
-    """Perfect play in any storm ruleset; what it finds stays in its table for later questions.
+    """Perfect play in any storm ruleset; its table keeps what it finds for later questions.
 
     Values are Victory Point margins under best play by both, seen from the player to move in the
     position asked about. All are exact and do not depend on memory, threads or earlier questions:
@@ -84,7 +84,7 @@ class Solver:
 
     `memory_bytes` bounds the table, `threads` that share it, and `report` is called now and then.
     Ctrl-C (KeyboardInterrupt) ends a search within milliseconds; `progress()` then tells what is
-    proven, and asking again goes on from the table. Raises `AgentError` for other modes.
+    proven, and the same question again makes use of the table. Raises `AgentError` for other modes.
     """
 
     def __init__(
@@ -105,17 +105,16 @@ class Solver:
             raise OptionError(f"memory is {memory_bytes!r} bytes; allowed: an integer from 1 on")
         self.game: Final = game
         self._report: Final = report
-        self._table: Final = new_table(memory_bytes)
-        self._symmetries: Final = symmetry_table(game, use_symmetries)
+        self._restriction: Restriction | None = None
         self._work: Final = np.zeros(threads, dtype=WORK_DTYPE)
         self._work["shared"] = threads > 1
-        self._busy: Final = np.zeros(BUSY_SLOTS, dtype=np.int64)
+        self._arrays: Final = new_arrays(game, memory_bytes, use_symmetries)
         self._started = perf_counter()
         self._reported = self._started
         self._seconds = 0.0
         self._stopped = False
         self._asked: Position = game.initial_state()
-        self._depth, self._low, self._high = 0, LOWEST, HIGHEST
+        self._depth, self._window = 0, _UNKNOWN
 
     @property
     def nodes(self) -> int:
@@ -126,25 +125,25 @@ class Solver:
 
     def solve(self, position: Position) -> int:
         """The mover's margin under best play by both; in a finished game, its margin."""
-        left = self._begin(position)
-        low, high = self._known(position, left)
-        guess = low if low == high else 0
-        if left and low != high:
-            for depth in _depths(left):
-                guess = self._narrow(depth, left, guess)
-        return guess + captured_margin(self.game.rules, position)
+        plies_left = self._begin(position)
+        low, high = self._known(position, plies_left)
+        value = low if low == high else 0
+        if low != high:
+            for depth in _depths(plies_left):
+                value = self._narrow(depth, plies_left, value)
+        return value + captured_margin(self.game.rules, position)
 
     def at_least(self, position: Position, margin: int) -> bool:
-        """Whether the mover can force a margin: `solve(position) >= margin`, but sooner known."""
-        left = self._begin(position)
+        """Whether the mover can force a margin: `solve(position) >= margin`, but found sooner."""
+        plies_left = self._begin(position)
         beta = margin - captured_margin(self.game.rules, position)
-        low, high = self._known(position, left)
+        low, high = self._known(position, plies_left)
         if low >= beta or high < beta:
             return low >= beta
         bound = LOWEST
-        for depth in _depths(left):
-            self._depth, self._low, self._high = depth, LOWEST, HIGHEST
-            bound = self._ask(depth, left, beta)
+        for depth in _depths(plies_left):
+            self._depth, self._window = depth, _UNKNOWN
+            bound = self._ask(depth, plies_left, beta)
         return bound >= beta
 
     def wdl(self, position: Position) -> int:
@@ -178,17 +177,18 @@ class Solver:
         return SearchProgress(
             self._depth,
             self.game.rules.max_plies - self._asked.ply,
-            None if self._low == LOWEST else self._low + captured,
-            None if self._high == HIGHEST else self._high + captured,
+            None if self._window.low == LOWEST else self._window.low + captured,
+            None if self._window.high == HIGHEST else self._window.high + captured,
             self.nodes,
             self._seconds,
-            filled(self._table),
+            filled(self._arrays.table),
             tuple(self._stored_line(self._asked)),
         )
 
     def stop(self) -> None:
-        """From another thread, for good: questions raise `SearchStoppedError`, within milliseconds
-        the one in hand too.
+        """Make all questions raise `SearchStoppedError`, for good; other threads may call this.
+
+        A search that is going on ends within milliseconds.
         """
         self._stopped = True
         self._work["stop"] = 1
@@ -196,44 +196,41 @@ class Solver:
     # Inside
 
     def _begin(self, position: Position) -> int:
-        """Note what is asked; the number of plies left."""
+        """Start with a new question; returns the number of plies left."""
         self._asked = position
-        self._depth, self._low, self._high = 0, LOWEST, HIGHEST
+        self._depth, self._window = 0, _UNKNOWN
         return self.game.rules.max_plies - position.ply
 
-    def _known(self, position: Position, left: int) -> tuple[int, int]:
+    def _known(self, position: Position, plies_left: int) -> tuple[int, int]:
         """Bounds of a position's value, captures left out, without any search."""
-        if left == 0:
+        if plies_left == 0:
             points = self.game.victory_points(position)
             mover = position.ply & 1
             margin = points[mover] - points[1 - mover] - captured_margin(self.game.rules, position)
             return margin, margin
-        low, high = known_bounds(self._symmetries, self._table, board_of(position), left)
+        low, high = known_bounds(self._arrays, board_of(position), plies_left)
         return int(low), int(high)
 
-    def _narrow(self, depth: int, left: int, guess: int) -> int:
-        """The exact value at a depth: null windows, each next to the bound found before (MTD(f))"""
-        self._depth, self._low, self._high = depth, LOWEST, HIGHEST
-        while self._low < self._high:
-            beta = guess + 1 if guess == self._low else guess
-            guess = self._ask(depth, left, beta)
-            if guess >= beta:
-                self._low = guess
-            else:
-                self._high = guess
-        self._tell(depth == left)
-        return guess
+    def _narrow(self, depth: int, plies_left: int, guess: int) -> int:
+        """The exact value at a depth."""
+        self._depth, self._window = depth, Window(LOWEST, HIGHEST, guess)
+        while self._window.low < self._window.high:
+            beta = next_beta(self._window)
+            self._window = narrowed(self._window, beta, self._ask(depth, plies_left, beta))
+        self._tell(depth == plies_left)
+        return self._window.last
 
-    def _ask(self, depth: int, left: int, beta: int) -> int:
-        """A bound of the value of the position asked about, on that side of `beta` where it is."""
+    def _ask(self, depth: int, plies_left: int, beta: int) -> int:
+        """A bound that tells whether the position asked about is worth at least `beta`."""
         self._work["stop"] = 0
         self._check_stopped()
-        self._busy[:] = 0
+        self._arrays.busy[:] = 0
         board = board_of(self._asked)
         results: list[int] = []
 
         def search(index: int) -> None:
-            bound = self._search(self._work[index:index + 1], board, left, depth, beta)
+            arrays = self._arrays._replace(work=self._work[index:index + 1])
+            bound = int(ask(arrays, self._restriction, board, plies_left, depth, beta))
             if not self._work["stop"][index]:
                 results.append(bound)
                 self._work["stop"] = 1
@@ -242,9 +239,9 @@ class Solver:
         if depth <= _QUICK_DEPTH:
             search(0)
         else:
-            threads = [Thread(target=search, args=(index,)) for index in range(len(self._work))]
-            self._run(threads, started - before)
-        self._seconds = before + perf_counter() - started
+            run_threads([partial(search, index) for index in range(len(self._work))], self._work,
+                        partial(self._note_time, started - before))
+        self._note_time(started - before)
         self._check_stopped()
         return results[0]
 
@@ -252,44 +249,27 @@ class Solver:
         if self._stopped:
             raise SearchStoppedError
 
-    def _search(self, work: Records, board: Board, left: int, depth: int, beta: int) -> int:
-        """The bound that one thread finds; meaningless once its `stop` is set."""
-        return int(ask(self.game.table, work, self._symmetries, self._table, self._busy, board,
-                       left, depth, beta))
-
     def _choices(self, position: Position) -> list[int]:
         """The actions that the mover may choose from."""
         return self.game.legal_actions(position)
 
-    def _run(self, threads: list[Thread], started: float) -> None:
-        """Run threads to their end, reporting meanwhile; stop them when interrupted."""
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(_SECONDS_BETWEEN_REPORTS)
-                    self._seconds = perf_counter() - started
-                    self._tell(False)
-        finally:
-            self._work["stop"] = 1
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
+    def _note_time(self, started: float) -> None:
+        self._seconds = perf_counter() - started
+        self._tell(False)
 
     def _tell(self, in_any_case: bool) -> None:
-        """Report, if somebody listens and it was not done just now."""
+        """Report, if a report is wanted and the last one was not made just now."""
         now = perf_counter()
-        if self._report and (in_any_case or now - self._reported >= _SECONDS_BETWEEN_REPORTS):
+        if self._report and (in_any_case or now - self._reported >= SECONDS_BETWEEN_REPORTS):
             self._reported = now
             self._report(self.progress())
 
     def _stored_line(self, position: Position) -> list[int]:
         """Best play as far as the table knows it; not proven."""
         lanes = np.zeros(MAX_PLIES, dtype=np.int64)
-        left = self.game.rules.max_plies - position.ply
-        count = stored_line(self.game.table, self._symmetries, self._table, board_of(position),
-                            left, np.zeros((ROWS, ENTRIES), dtype=np.int64), lanes)
+        plies_left = self.game.rules.max_plies - position.ply
+        count = stored_line(self._arrays, board_of(position), plies_left,
+                            np.zeros((ROWS, ENTRIES), dtype=np.int64), lanes)
         actions: list[int] = lanes[:count].tolist()
         return actions
 
@@ -303,6 +283,9 @@ class Solver:
         raise AssertionError(f"no move keeps {value} in {self.game.format_position(position)!r}")
 
 
-def _depths(left: int) -> range:
-    """Depths to search before the whole: all of one parity, since who moves last is ahead."""
-    return range(2 - left % 2, left + 1, 2)
+def _depths(plies_left: int) -> range:
+    """Depths to search one after the other, the last of them to the end of the game.
+
+    All are odd or all are even: whoever moves last is ahead, and it is always the same player.
+    """
+    return range(2 - plies_left % 2, plies_left + 1, 2)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from threading import Thread
 from time import perf_counter
 from typing import Final, TypeAlias
 
@@ -13,19 +12,19 @@ from agents.search.horizon_search import (
     MOVER_ENDS,
     OPPONENT_ENDS,
     TURN_LIMIT,
-    ask,
+    ask_value,
     new_entries,
     new_work,
 )
+from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
+from agents.solve.threads import run_threads
 from castle_env.errors import AgentError, OptionError
 from castle_env.game import Game
 from castle_env.position import Position
 from castle_env.ruleset import SUDDEN_DEATH
 
 DEFAULT_MEMORY: Final = 1 << 28
-
-_SECONDS_BETWEEN_REPORTS: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Proof:
         """Plies to the end under best play: who is ahead hurries, who is behind delays.
 
         In a draw the player hurries that can force one sooner. None while the value is not known.
-        When only the turn limit decides, the plies left until then, which is `horizon`.
+        Where only the turn limit ends the game, the plies left until then, which is `horizon`.
         """
         if self.value is None:
             return None
@@ -71,9 +70,9 @@ Report: TypeAlias = Callable[[Proof], None]
 class SuddenDeathSolver:
     """Perfect play where the game's length is up to the players; what it finds stays in its table.
 
-    It looks ahead 1, 2, 3 ... plies and asks what each player can force if it has to end the game
-    within them by bringing on its last faction. Such promises hold for every later turn limit; when
-    those of both players meet, that is the value. If they never do, the turn limit is the horizon.
+    It looks 1, 2, 3 ... plies ahead and proves which margin each player can force by ending the
+    game within them, with its last faction. These bounds hold for every later turn limit. Once they
+    are equal they are the value; if that never happens, the search at the turn limit gives it.
 
     Values are Victory Point margins seen from the player to move. All are exact: entries of the
     table hold whole positions. `memory_bytes` bounds the table and `report` is called now and then.
@@ -116,15 +115,15 @@ class SuddenDeathSolver:
         """
         self._started, self._before = perf_counter(), self.nodes
         self.proof = Proof()
-        left = self.game.rules.max_plies - position.ply
+        plies_left = self.game.rules.max_plies - position.ply
         if self.game.is_terminal(position):
             self._settle(self._margin_now(position))
-            left = 0
-        for horizon in range(1, min(left, max_horizon) + 1):
+            plies_left = 0
+        for horizon in range(1, min(plies_left, max_horizon) + 1):
             if self.proof.low == self.proof.high:
                 break
             self.proof = replace(self.proof, horizon=horizon)
-            self._look(position, horizon, horizon == left)
+            self._look(position, horizon, horizon == plies_left)
             self._note()
         return self.proof
 
@@ -140,58 +139,43 @@ class SuddenDeathSolver:
     # Inside
 
     def _look(self, position: Position, horizon: int, is_limit: bool) -> None:
-        """Better the bounds by what can be forced within the horizon."""
-        low = self._narrow(position, horizon, MOVER_ENDS)
+        """Tighten the bounds with what each player can force within the horizon."""
+        low = self._search(position, horizon, MOVER_ENDS)
         if low > self.proof.low:
             self.proof = replace(self.proof, low=low, mover_within=horizon)
-        high = self._narrow(position, horizon, OPPONENT_ENDS)
+        high = self._search(position, horizon, OPPONENT_ENDS)
         if high < self.proof.high:
             self.proof = replace(self.proof, high=high, opponent_within=horizon)
         if is_limit:
-            self._settle(self._narrow(position, horizon, TURN_LIMIT))
+            self._settle(self._search(position, horizon, TURN_LIMIT))
 
     def _settle(self, value: int) -> None:
-        """Note the value that holds at the turn limit; earlier promises of it stay."""
+        """Set both bounds to the value at the turn limit.
+
+        A bound that was the value already keeps the number of plies that force it.
+        """
         proof = self.proof
         self.proof = replace(
             proof, low=value, high=value,
             mover_within=proof.mover_within if proof.low == value else None,
             opponent_within=proof.opponent_within if proof.high == value else None)
 
-    def _narrow(self, position: Position, left: int, claim: int) -> int:
-        """The margin with this horizon and claim, by null windows within what is proven so far.
-
-        Each window is next to the bound found before (MTD(f)), and the first at the end where the
-        margin was at the last horizon.
-        """
+    def _search(self, position: Position, plies_left: int, claim: int) -> int:
+        """The margin with this horizon and claim, within the bounds proven so far."""
         low, high = self.proof.low, self.proof.high
+        # It is likely to be that of the last horizon.
         guess = {MOVER_ENDS: low, OPPONENT_ENDS: high, TURN_LIMIT: 0}[claim]
-        guess = guess if LOWEST < guess < HIGHEST else 0
-        while low < high:
-            beta = max(min(guess + 1 if guess <= low else guess, high), low + 1)
-            guess = self._ask(position, left, claim, beta)
-            if guess >= beta:
-                low = min(guess, high)
-            else:
-                high = max(guess, low)
-        return low
+        guess = min(max(guess if LOWEST < guess < HIGHEST else 0, low), high)
+        margins: list[int] = []
 
-    def _ask(self, position: Position, left: int, claim: int, beta: int) -> int:
-        """A bound of a margin, found in a thread of its own, so that Ctrl-C is heard meanwhile."""
-        bounds: list[int] = []
+        def search() -> None:
+            margins.append(int(ask_value(
+                self.game.table, self._work, self._symmetries, self._table, position, plies_left,
+                claim, Window(low, high, guess))))
+
         self._work["stop"] = 0
-        thread = Thread(target=lambda: bounds.append(int(ask(
-            self.game.table, self._work, self._symmetries, self._table, position, left, claim,
-            beta))))
-        thread.start()
-        try:
-            while thread.is_alive():
-                thread.join(_SECONDS_BETWEEN_REPORTS)
-                self._note()
-        finally:
-            self._work["stop"] = thread.is_alive()
-            thread.join()
-        return bounds[0]
+        run_threads([search], self._work, self._note)
+        return margins[0]
 
     def _margin_now(self, position: Position) -> int:
         points = self.game.victory_points(position)
@@ -199,7 +183,7 @@ class SuddenDeathSolver:
         return points[mover] - points[1 - mover]
 
     def _note(self) -> None:
-        """Add nodes and time to the proof; report, if somebody listens."""
+        """Add nodes and time to the proof; report it, if a report is wanted."""
         self.proof = replace(self.proof, nodes=self.nodes - self._before,
                              seconds=perf_counter() - self._started)
         if self._report:

@@ -8,10 +8,10 @@ taken for that of another one. Its two int64 words:
             bits 16-31 lower bound + 32768     bits 45-63  high part of the key
             bits 32-36 best lane
 
-The mixing lets threads share a table without locks: when one has written word 0 and another word
-1, the low part does not come out right, and the entry counts as missing. Such a torn entry is the
-only one that could be believed wrongly: if the two mixed words happen to differ in just those bits
-in which the two low parts do, about one chance in 2**64 each time one is read.
+The mixing lets threads share a table without locks. Where two of them have written one word each,
+the low part read from such a torn entry is not that of the key asked for, and the entry counts as
+missing. It is taken for the key's only if the mixed words happen to differ in exactly the bits in
+which the low parts do: about one chance in 2**64 each time a torn entry is read.
 """
 
 from typing import Final, NamedTuple
@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.position_key import HIGH_BITS, LEFT_BIT, Key
-from agents.solve.slides import LANE_MASK, NO_LANE
+from agents.search.board import LANE_MASK, NO_LANE
+from agents.search.hash_table import BUCKET_WORDS, MIX_1, hash_of
+from agents.search.position_key import HIGH_BITS, PLIES_LEFT_BIT, Key
 from castle_env.compiled import kernel
-from castle_env.errors import OptionError
 
 Ints = npt.NDArray[np.int64]
 
@@ -30,17 +30,9 @@ Ints = npt.NDArray[np.int64]
 LOWEST: Final = -32_000
 HIGHEST: Final = 32_000
 
-BUCKET_BYTES: Final = 64
-_BUCKET_WORDS: Final = BUCKET_BYTES // 8
 _BIAS: Final = 1 << 15
 _HIGH_SHIFT: Final = 64 - HIGH_BITS
 _HIGH_MASK: Final = (1 << HIGH_BITS) - 1
-# Odd multipliers: those of splitmix64 (Steele, Lea and Flood 2014) as signed integers.
-_MIX_1: Final = -4658895280553007687
-_MIX_2: Final = -7723592293110705685
-_MIX_3: Final = -7046029254386353131
-
-
 class Entry(NamedTuple):
     """What is known of a position searched `depth` plies deep (0: nothing).
 
@@ -54,43 +46,22 @@ class Entry(NamedTuple):
     lane: int
 
 
-def new_table(memory_bytes: int) -> Ints:
-    """An empty table of at most so many bytes, but at least one bucket: words as a flat array.
-
-    Raises `OptionError` where there is not so much memory.
-    """
-    buckets = max(memory_bytes // BUCKET_BYTES, 1)
-    try:
-        return np.zeros(buckets * _BUCKET_WORDS, dtype=np.int64)
-    except (MemoryError, ValueError):
-        raise OptionError(f"memory is {memory_bytes:,} bytes; allowed: as much as this machine "
-                          "has to give") from None
-
-
 def filled(table: Ints) -> float:
-    """Share of the table in use, from a sample of its beginning."""
+    """Share of the table in use, estimated from its beginning."""
     words = table[1:1 << 16:2]
     return float(np.count_nonzero(words) / len(words))
 
 
 @kernel
-def hash_of(key: Key) -> int:
-    """A 32-bit number that depends on all bits of a key."""
-    mixed = (key.low ^ key.high * _MIX_3) * _MIX_1
-    mixed = (mixed ^ (mixed >> 32)) * _MIX_2
-    return mixed >> 32 & 0xFFFFFFFF
-
-
-@kernel
 def bucket_of(table: Ints, key: Key) -> int:
     """Index of the first word of a key's bucket."""
-    return (hash_of(key) * (len(table) // _BUCKET_WORDS) >> 32) * _BUCKET_WORDS
+    return (hash_of(key) * (len(table) // BUCKET_WORDS) >> 32) * BUCKET_WORDS
 
 
 @kernel
 def is_of(key: Key, word_0: int, word_1: int) -> bool:
     """Whether two words are an entry of a key."""
-    return word_1 >> _HIGH_SHIFT & _HIGH_MASK == key.high and word_0 == key.low ^ word_1 * _MIX_1
+    return word_1 >> _HIGH_SHIFT & _HIGH_MASK == key.high and word_0 == key.low ^ word_1 * MIX_1
 
 
 @kernel
@@ -104,7 +75,7 @@ def unpack(word: int) -> Entry:
 def find(table: Ints, key: Key) -> Entry:
     """The entry of a key; one of depth 0 if there is none."""
     bucket = bucket_of(table, key)
-    for place in range(bucket, bucket + _BUCKET_WORDS, 2):
+    for place in range(bucket, bucket + BUCKET_WORDS, 2):
         word = table[place + 1]
         if is_of(key, table[place], word):
             return unpack(word)
@@ -120,12 +91,12 @@ def place_for(table: Ints, key: Key, unsearched: int) -> int:
     """
     bucket = bucket_of(table, key)
     chosen, least = bucket, 1 << 20
-    for place in range(bucket, bucket + _BUCKET_WORDS, 2):
+    for place in range(bucket, bucket + BUCKET_WORDS, 2):
         word = table[place + 1]
         if is_of(key, table[place], word):
             return place
         depth = unpack(word).depth
-        stale = (word >> _HIGH_SHIFT + LEFT_BIT & 31) - depth != unsearched
+        stale = (word >> _HIGH_SHIFT + PLIES_LEFT_BIT & 31) - depth != unsearched
         worth = depth - (32 if stale else 0) if depth else -64
         if worth < least:
             chosen, least = place, worth
@@ -151,5 +122,5 @@ def store(table: Ints, key: Key, entry: Entry, unsearched: int) -> None:
             upper = old.upper
     word = (key.high << _HIGH_SHIFT | depth << 37 | lane << 32 | (lower + _BIAS) << 16
             | (upper + _BIAS))
-    table[place] = key.low ^ word * _MIX_1
+    table[place] = key.low ^ word * MIX_1
     table[place + 1] = word

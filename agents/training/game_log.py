@@ -6,27 +6,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from castle_env.game import Game
 from castle_env.position import PositionArray
-from castle_env.ruleset import Ruleset
 
 Ints = npt.NDArray[np.int64]
 
 SEAT_NAMES: Final = ("first", "second")
 
 
-def captured_tokens(rules: Ruleset, states: PositionArray) -> Ints:
-    """Factions that both players have lost, shape (n,)."""
-    on_board = np.bitwise_count(states["own"] | states["opposing"]).astype(np.int64)
-    captured: Ints = (2 * rules.factions_per_player - states["own_hand"] - states["opposing_hand"]
-                      - on_board)
-    return captured
-
-
 class GameLog:
     """Sums over finished games by opponent and seat of the learner."""
 
-    def __init__(self, rules: Ruleset) -> None:
-        self._rules: Final = rules
+    def __init__(self, game: Game) -> None:
+        self._game: Final = game
         self._sums: defaultdict[tuple[str, str], npt.NDArray[np.float64]] = self._empty()
 
     @staticmethod
@@ -36,7 +28,7 @@ class GameLog:
     def add(self, opponent: str, states: PositionArray, seats: Ints, margins: Ints) -> None:
         """Take in games that ended in `states`, with the learner's seats and margins, (n,) each."""
         rows = np.stack([np.ones(len(states)), margins > 0, margins == 0, margins, states["ply"],
-                         captured_tokens(self._rules, states)], axis=1)
+                         self._game.lost_tokens(states).sum(axis=1)], axis=1)
         for seat, name in enumerate(SEAT_NAMES):
             self._sums[opponent, name] += rows[seats == seat].sum(axis=0)
 

@@ -43,7 +43,7 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         self.pool = pool
         self._reward_of = reward
         self.opening_plies = opening_plies
-        self.game_log = GameLog(self.game.rules)
+        self.game_log = GameLog(self.game)
         self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
 
     def _start(self, games: Indices, states: PositionArray | None = None) -> None:

@@ -9,6 +9,7 @@ import rich
 import tyro
 
 from agents.openings import check_opening_plies
+from agents.solve.perfect_play import PerfectPlay
 from castle_env import Game, OptionError, make_agent
 from castle_env.agent import Agent
 from experiments.measure.decisions import (
@@ -16,7 +17,6 @@ from experiments.measure.decisions import (
     Choice,
     Decision,
     RegretRow,
-    Truth,
     choices_in_own_games,
     choices_in_random_play,
     judge_all,
@@ -63,21 +63,21 @@ class Regret(GameOptions):
 def run(options: Regret) -> None:
     """Measure, print the summary and write results, report and pictures into a new folder."""
     game = options.game()
-    truth = Truth(game)
+    play = PerfectPlay(game)
     _check(options, game)
     agents = [make_agent(spec, game) for spec in options.agents]
     if not agents or len({agent.name for agent in agents}) < len(agents):
         raise OptionError(f"agents are {' '.join(options.agents) or 'none'}; allowed: one or more, "
                           "all different")
     with options.new_folder("regret") as folder:
-        _measure_and_report(options, truth, agents, folder)
+        _measure_and_report(options, play, agents, folder)
 
 
 def _measure_and_report(
-    options: Regret, truth: Truth, agents: list[Agent], folder: Path
+    options: Regret, play: PerfectPlay, agents: list[Agent], folder: Path
 ) -> None:
-    game = truth.game
-    decisions = measure(options, truth, agents)
+    game = play.game
+    decisions = measure(options, play, agents)
     rows = summarise_decisions(decisions, options.seed)
     title = f"Regret in {game.rules.name}"
     report.write_results(folder, asdict(options), game, {
@@ -105,9 +105,9 @@ def _check(options: Regret, game: Game) -> None:
                           f"{game.rules.max_plies - 1} in ruleset {game.rules.name!r}")
 
 
-def measure(options: Regret, truth: Truth, agents: Sequence[Agent]) -> list[Decision]:
+def measure(options: Regret, play: PerfectPlay, agents: Sequence[Agent]) -> list[Decision]:
     """Let the agents choose, then judge what they chose, ply by ply."""
-    game, seed = truth.game, options.seed
+    game, seed = play.game, options.seed
     own = range(options.opening_plies, game.rules.max_plies)
     random = range(options.from_ply, game.rules.max_plies)
     choices: list[Choice] = []
@@ -120,7 +120,7 @@ def measure(options: Regret, truth: Truth, agents: Sequence[Agent]) -> list[Deci
     choices = [choice for choice in choices if choice.position.ply >= options.from_ply]
     choices.sort(key=lambda choice: choice.position.ply)
     with progress_bar("exact values", len(choices)) as advance:
-        return judge_all(truth, choices, advance)
+        return judge_all(play, choices, advance)
 
 
 # Tables and pictures

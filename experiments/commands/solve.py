@@ -172,7 +172,7 @@ def bounds_text(progress: SearchProgress) -> str:
     """The mover's margin as far as it is known at the depth in hand."""
     bounds = [f"at least {progress.low}"] * (progress.low is not None)
     bounds += [f"at most {progress.high}"] * (progress.high is not None)
-    return f"depth {progress.depth} of {progress.left}: {', '.join(bounds) or 'any value'}"
+    return f"depth {progress.depth} of {progress.plies_left}: {', '.join(bounds) or 'any value'}"
 
 
 def progress_text(game: Game, progress: SearchProgress) -> str:

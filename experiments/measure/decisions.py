@@ -11,7 +11,6 @@ from agents.solve.perfect_play import PerfectPlay
 from castle_env import Game, Position
 from castle_env.agent import Agent
 from castle_env.position import PositionArray, unstack
-from castle_env.symmetry import map_bits
 from experiments.measure.intervals import Interval, clustered_mean_intervals
 
 OWN_GAMES: Final = "own games"
@@ -88,46 +87,6 @@ class RegretRow:
                                for name in ("regret", "optimal", "loses_win")}
 
 
-class Truth:
-    """Exact values of moves, found once for all positions that the symmetries make the same.
-
-    Raises `AgentError` for other modes than storm.
-    """
-
-    def __init__(self, game: Game) -> None:
-        self.game: Final = game
-        self._play: Final = PerfectPlay(game)
-        self._symmetries: Final = game.symmetries()
-        self._values: Final[dict[Position, dict[int, int]]] = {}
-
-    def canonical(self, position: Position) -> tuple[Position, npt.NDArray[np.int64]]:
-        """The least of the images of a position, and the map of actions that leads to it."""
-        images = ((_image(position, squares), actions) for squares, actions in self._symmetries)
-        return min(images, key=lambda image: image[0])
-
-    def move_values(self, position: Position) -> dict[int, int]:
-        """The exact margin for the mover after each legal action."""
-        form, actions = self.canonical(position)
-        if form not in self._values:
-            self._values[form] = self._play.move_values(form)
-        return {action: self._values[form][int(actions[action])]
-                for action in self.game.legal_actions(position)}
-
-    def judge(self, choice: Choice) -> Decision:
-        """What a choice is worth, and what the best was."""
-        values = self.move_values(choice.position)
-        return Decision(choice.agent, choice.source, choice.game, choice.position.ply,
-                        self.game.format_position(choice.position),
-                        self.game.format_action(choice.action), values[choice.action],
-                        max(values.values()))
-
-
-def _image(position: Position, square_map: npt.NDArray[np.int64]) -> Position:
-    fields = ("own", "opposing", "strongholds", "bastion")
-    return position._replace(**{field: map_bits(square_map, getattr(position, field))
-                                for field in fields})
-
-
 def random_positions(game: Game, count: int, ply: int, seed: int) -> PositionArray:
     """Positions (count,) after `ply` uniformly random plies, each from a game of its own."""
     rng = np.random.default_rng([_POSITIONS, seed, ply])
@@ -176,8 +135,17 @@ def _choices(
             in zip(games, unstack(states), actions, strict=True)]
 
 
+def judge(play: PerfectPlay, choice: Choice) -> Decision:
+    """What a choice is worth, and what the best was."""
+    game, moves = play.game, play.move_values(choice.position)
+    return Decision(choice.agent, choice.source, choice.game, choice.position.ply,
+                    game.format_position(choice.position), game.format_action(choice.action),
+                    moves.values[choice.action], moves.best_value)
+
+
 def judge_all(
-    truth: Truth, choices: Iterable[Choice], advance: Callable[[int], None] = lambda done: None
+    play: PerfectPlay, choices: Iterable[Choice],
+    advance: Callable[[int], None] = lambda done: None,
 ) -> list[Decision]:
     """Judge the first choice of each agent in each position of a source; the others are left out.
 
@@ -185,9 +153,9 @@ def judge_all(
     """
     judged: dict[tuple[str, str, Position], Decision] = {}
     for choice in choices:
-        key = choice.agent, choice.source, truth.canonical(choice.position)[0]
+        key = choice.agent, choice.source, play.canonical(choice.position)[0]
         if key not in judged:
-            judged[key] = truth.judge(choice)
+            judged[key] = judge(play, choice)
         advance(1)
     return list(judged.values())
 

@@ -12,25 +12,27 @@ from castle_env import AgentError, OptionError
 from castle_env.game_file import GameFileError, format_game, read_games
 from castle_env.game_record import GameRecord, Note
 from castle_env.ruleset import STORM
-from experiments.commands.analyse import Analyse, MoveValue, analyse_game, show, totals
+from experiments.measure.judged_moves import JudgedMove, judge_game
+from experiments.report.judged_moves import print_moves, totals
 
 # What an analysis adds to a comment, so that another one can take it away again.
 _MARK: Final = re.compile(r" ?\[(?:win|draw|loss) to (?:win|draw|loss); best: [A-Za-z0-9 ]*\]$")
 
 
-def run_file(options: Analyse) -> None:
-    """Print the values of all games, and write the games with them.
+def analyse_file(
+    path: Path, mode: str | None, ruleset: str | None, out: Path | None, json: Path | None
+) -> None:
+    """Print the values of all games, and write the games with them to `out`.
 
-    Whatever is known when the command is stopped is written, the other games as they were. Raises
-    `GameFileError`, `OptionError` and `AgentError` before anything is computed.
+    Whatever is known when the command is stopped is written, the other games as they were. `json`
+    is a file for the results. Raises `GameFileError`, `OptionError`, also for a mode or a ruleset,
+    and `AgentError` before anything is computed.
     """
-    path = Path(options.what)
-    out = options.out or path.with_suffix(f".analysed{path.suffix}")
+    out = out or path.with_suffix(f".analysed{path.suffix}")
     check_writable(out)
-    if options.ruleset or options.mode:
-        raise OptionError(f"{'ruleset' if options.ruleset else 'mode'} is "
-                          f"{options.ruleset or options.mode!r}; allowed: none, since a file of "
-                          "games tells its own")
+    if ruleset or mode:
+        raise OptionError(f"{'ruleset' if ruleset else 'mode'} is {ruleset or mode!r}; allowed: "
+                          "none, since a file of games tells its own")
     games = read_storm_games(path)
     results: list[dict[str, Any]] = []
     done: list[GameRecord] = []
@@ -43,8 +45,8 @@ def run_file(options: Analyse) -> None:
         if done:
             write_text_atomic(out, "\n".join(map(format_game, done + games[len(done):])))
             print(f"written: {out}")
-    if options.json:
-        write_json_atomic(options.json, {"kind": "games", "games": results})
+    if json:
+        write_json_atomic(json, {"kind": "games", "games": results})
 
 
 def read_storm_games(path: Path) -> list[GameRecord]:
@@ -59,7 +61,7 @@ def read_storm_games(path: Path) -> list[GameRecord]:
     return games
 
 
-def _analysed(games: Sequence[GameRecord]) -> Iterator[tuple[GameRecord, list[MoveValue]]]:
+def _analysed(games: Sequence[GameRecord]) -> Iterator[tuple[GameRecord, list[JudgedMove]]]:
     """Each game with its values, which are printed as they come."""
     play: PerfectPlay | None = None
     for number, saved in enumerate(games, 1):
@@ -67,12 +69,12 @@ def _analysed(games: Sequence[GameRecord]) -> Iterator[tuple[GameRecord, list[Mo
         if play is None or play.game.rules != saved.rules:
             play = PerfectPlay(saved.game)
         print(f"game {number} of {len(games)}: {saved.players[0]!r} against {saved.players[1]!r}")
-        values = show(analyse_game(play, list(saved.actions), saved.start))
+        values = print_moves(judge_game(play, saved.actions, saved.start))
         print(f"{totals(values)}\n")
         yield saved, values
 
 
-def annotated(saved: GameRecord, values: Sequence[MoveValue]) -> GameRecord:
+def annotated(saved: GameRecord, values: Sequence[JudgedMove]) -> GameRecord:
     """The game with a value at each move and the turning points marked in the comments.
 
     What an earlier analysis has marked is replaced; all other comments stay.
@@ -81,7 +83,7 @@ def annotated(saved: GameRecord, values: Sequence[MoveValue]) -> GameRecord:
                                       for index, value in enumerate(values)))
 
 
-def _annotated(note: Note, value: MoveValue) -> Note:
+def _annotated(note: Note, value: JudgedMove) -> Note:
     comment = _MARK.sub("", note.comment)
     if value.mark:
         comment = f"{comment} [{value.mark}; best: {' '.join(value.best_moves)}]".lstrip()

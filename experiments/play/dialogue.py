@@ -6,7 +6,8 @@ from time import sleep
 from typing import Final
 
 from agents.runs import RunError, check_writable, write_text_atomic
-from agents.solve.analysis import MoveValues, analyse_moves
+from agents.solve.analysis import analyse_moves
+from agents.solve.move_values import MoveValues
 from castle_env import ActionError, Agent, CastleError, OptionError
 from castle_env.ansi import draw_ansi
 from castle_env.board import ACTION_NUMBERS, PASS
@@ -114,19 +115,19 @@ class Dialogue:
 
     def _hint(self) -> None:
         values, player = self._values(), self._live.state.ply & 1
-        action = values.best(player)[0]
+        action = values.best_actions[0]
         self._terminal.tell(f"{self._live.game.format_action(action)}, which leads to "
-                            f"{_margin(values, action, player)} VP for {'AB'[player]}: "
+                            f"{values.values[action]:+} VP for {'AB'[player]}: "
                             f"{_certainty(values)}")
 
     def _why(self) -> None:
         values, player = self._values(), self._live.state.ply & 1
-        best = values.best(player)
-        ranked = sorted(values.values, key=lambda action: values.regret(action, player))
+        best = values.best_actions
+        ranked = sorted(values.values, key=lambda action: values.regret(action))
         self._terminal.say(f"Margin for {'AB'[player]} in VP after each move, the best with *: "
                            f"{_certainty(values)}")
         self._terminal.say(columns([
-            f"{self._live.game.format_action(action):<4} {_margin(values, action, player):>3}"
+            f"{self._live.game.format_action(action):<4} {values.values[action]:>+3}"
             f"{'*' if action in best else ''}" for action in ranked]))
 
     def _undo(self) -> None:
@@ -214,11 +215,6 @@ def columns(cells: list[str]) -> str:
     count = WIDTH // width
     return "\n".join("".join(cell.ljust(width) for cell in cells[first:first + count]).rstrip()
                      for first in range(0, len(cells), count))
-
-
-def _margin(values: MoveValues, action: int, player: int) -> str:
-    value = values.values[action]
-    return f"{value if player == 0 else -value:+g}"
 
 
 def _certainty(values: MoveValues) -> str:

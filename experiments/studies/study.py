@@ -37,7 +37,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from agents.solve.restricted_solver import RESTRICTIONS
+from agents.search.restriction import RESTRICTIONS
 from castle_env import Ruleset, load_ruleset
 from castle_env.errors import CastleError
 from castle_env.ruleset import MODES, STORM

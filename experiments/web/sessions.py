@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from agents.solve.analysis import MoveValues, analyse_moves
+from agents.solve.analysis import analyse_moves
+from agents.solve.move_values import MoveValues
 from castle_env import CastleError, OptionError, Position
 from castle_env.game_record import GameRecord, Note
 from experiments.play.game_in_play import HUMAN, GameInPlay
@@ -84,7 +85,7 @@ class Session:
             "player": player,
             "value": note.value,
             "comment": note.comment,
-            "regret": None if known is None else known.final.regret(action, player),
+            "regret": None if known is None else known.final.regret(action),
             "exact": known is not None and known.final.exact,
         }
 

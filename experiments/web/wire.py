@@ -8,7 +8,7 @@ player 1's.
 
 from typing import Any
 
-from agents.solve.analysis import MoveValues
+from agents.solve.move_values import MoveValues
 from castle_env import Game, Position
 from castle_env.board import OFFSETS, PASS, SQUARE_NAMES, STEPS
 from castle_env.view import (
@@ -105,12 +105,13 @@ def rules_json(game: Game) -> Json:
 
 def values_json(values: MoveValues, player: int, played: int | None) -> Json:
     """Values of all legal moves: margins of player 0, and regrets of `player`, who is to move."""
+    sign = 1 if player == 0 else -1
     return {
-        "values": values.values,
-        "regrets": {action: values.regret(action, player) for action in values.values},
-        "value": values.value(player),
+        "values": {action: sign * value for action, value in values.values.items()},
+        "regrets": {action: values.regret(action) for action in values.values},
+        "value": sign * values.best_value,
         "exact": values.exact,
         "depth": values.depth,
         "played": played,
-        "regret": None if played is None else values.regret(played, player),
+        "regret": None if played is None else values.regret(played),
     }

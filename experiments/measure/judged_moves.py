@@ -1,0 +1,71 @@
+"""The moves of a storm game, or of a position, each judged by exact values."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agents.solve.perfect_play import PerfectPlay
+from castle_env import Game, Position
+
+_RESULTS: Final = {1: "win", 0: "draw", -1: "loss"}
+
+
+@dataclass(frozen=True)
+class JudgedMove:
+    """A move and what it is worth to its mover, in Victory Points of margin.
+
+    best_value: what the best moves are worth; regret: what the move threw away of that. mark: "",
+    or how the result changed, such as "win to draw".
+    """
+
+    ply: int
+    player: str
+    move: str
+    value: int
+    best_value: int
+    best_moves: list[str]
+    regret: int
+    mark: str
+
+
+def judge_game(
+    play: PerfectPlay, actions: Iterable[int], start: Position | None = None
+) -> Iterator[JudgedMove]:
+    """Each move of a game, from the ruleset's start unless another is given."""
+    game, position = play.game, play.game.initial_state() if start is None else start
+    for action in actions:
+        best_value = play.value(position)
+        best = play.best_actions(position, best_value)
+        value = best_value if action in best else -play.value(game.apply(position, action))
+        yield _judged(game, position, action, value, best_value, best)
+        position = game.apply(position, action)
+
+
+def judge_position(play: PerfectPlay, position: Position) -> list[JudgedMove]:
+    """Each legal move in a position, the best first; none once the game is over."""
+    if play.game.is_terminal(position):
+        return []
+    moves = play.move_values(position)
+    return [_judged(play.game, position, action, moves.values[action], moves.best_value,
+                    moves.best_actions)
+            for action in sorted(moves.values, key=moves.regret)]
+
+
+def _judged(
+    game: Game, position: Position, action: int, value: int, best_value: int, best: list[int]
+) -> JudgedMove:
+    before, after = _RESULTS[_sign(best_value)], _RESULTS[_sign(value)]
+    return JudgedMove(
+        ply=position.ply,
+        player="AB"[position.ply & 1],
+        move=game.format_action(action),
+        value=value,
+        best_value=best_value,
+        best_moves=[game.format_action(other) for other in best],
+        regret=best_value - value,
+        mark="" if before == after else f"{before} to {after}",
+    )
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
