@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+import tyro
+
 from agents.runs import create_run_folder, unique_run_folder
 from castle_env import Game, OptionError, load_ruleset
 from experiments.backend import MAX_WORKERS, Backend, LocalBackend, RayBackend
@@ -100,6 +102,17 @@ class BackendOptions:
                               "has workers of its own")
         return (LocalBackend(self.workers) if self.backend == "local"
                 else RayBackend(self.workers, self.address))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions(RunOptions, BackendOptions):
+    """Which study is run, and where."""
+
+    study: tyro.conf.Positional[str | None] = None
+    """Name of a study that comes with the package, or a TOML file; with --resume, that of the
+    folder when left out."""
+    resume: Path | None = None
+    """Folder of a study to go on with; its finished cells are not computed again."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,13 +13,18 @@ from small_runs import start_castle, wait_until
 from agents.solve.storm_solver import Solver
 from castle_env import Game, OptionError, Ruleset
 from experiments.backend import LocalBackend
+from experiments.commands.ablate import Ablate
+from experiments.commands.ablate import run as run_ablate
 from experiments.commands.balance import Balance, run
 from experiments.studies import cells as cells_module
-from experiments.studies.cells import compute, read_cells, run_cells
-from experiments.studies.exact_cells import opening_positions, value_cell
-from experiments.studies.fairness import Fairness, costs_of, fairness_of, most_balanced
-from experiments.studies.study import Cell, StudyError, load_study, parse_study, study_names
+from experiments.studies.cells import Cell, compute, read_cells, run_cells
+from experiments.studies.keys import StudyError
+from experiments.studies.load import load_study, parse_study, study_names
+from experiments.studies.run import findings_of
+from experiments.studies.solved.cells import opening_positions, value_cell
+from experiments.studies.solved.findings import Fairness, costs_of, fairness_of, most_balanced
 
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
 SMALL = """\
 description = "Two layouts"
 base = "storm"
@@ -103,6 +108,27 @@ def test_shipped_studies() -> None:
     assert {rules.factions_per_player for rules in small.rulesets.values()} == {3, 4, 5, 6}
     assert len({rules.digest for rules in full.rulesets.values()}) >= 12
     assert {rules.factions_per_player for rules in full.rulesets.values()} == {8}
+
+
+def test_shipped_results_hold_all_cells_of_their_studies() -> None:
+    folders = [folder for folder in RESULTS.iterdir() if folder.name in study_names()]
+    assert len(folders) > 7
+    for folder in folders:
+        study = load_study(folder / "study.toml")
+        rows = read_cells(folder / "cells.jsonl")[0]
+        if study.subject == "rulesets":
+            assert {cell.key for cell in study.cells()} <= set(rows)
+            assert findings_of(study, rows).answer in (folder / "report.md").read_text()
+
+
+@pytest.mark.parametrize("options", [{"study": "ablation"}, {"resume": RESULTS / "ablation"}])
+def test_a_study_of_another_command_is_told_with_that_command(options: dict[str, Any]) -> None:
+    source = options.get("study") or f"--resume {RESULTS / 'ablation'}"
+    said = f"about trainings, so castle balance does not run it; allowed: castle ablate {source}"
+    with pytest.raises(StudyError, match=re.escape(said)):
+        run(Balance(**options))
+    with pytest.raises(StudyError, match=r"allowed: castle balance storm-small$"):
+        run_ablate(Ablate(study="storm-small"))
 
 
 @pytest.mark.parametrize(("text", "said"), [

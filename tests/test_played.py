@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,18 @@ import pytest
 
 from castle_env import Game, load_ruleset
 from experiments.commands.balance import Balance, run
-from experiments.studies import played
-from experiments.studies.cells import Row, compute, read_cells
-from experiments.studies.played import Match, matches_of, played_costs
-from experiments.studies.played_cells import komi_of, margin_cost, match_cell
-from experiments.studies.study import Cell, Played, StudyError, load_study, parse_study
+from experiments.studies.cells import Cell, Row, compute, read_cells
+from experiments.studies.keys import StudyError
+from experiments.studies.load import load_study, parse_study
+from experiments.studies.played import findings
+from experiments.studies.played.cells import komi_of, margin_cost, match_cell
+from experiments.studies.played.findings import (
+    Match,
+    matches_of,
+    played_findings,
+    played_sentences,
+)
+from experiments.studies.rulesets.study import Played
 
 SMALL = """\
 description = "How steps are played"
@@ -132,7 +140,7 @@ def rows() -> dict[str, Row]:
 
 def test_costs_follow_from_the_cells(rows: dict[str, Row]) -> None:
     study = parse_study(SMALL, "small")
-    costs = played_costs(study, rows)
+    costs = played_findings(study, rows).costs
     assert [(cost.labels, cost.seat) for cost in costs] == [
         ((name,), seat) for name in ("free", "must-push") for seat in (0, 1)]
     for cost in costs:
@@ -144,7 +152,8 @@ def test_costs_follow_from_the_cells(rows: dict[str, Row]) -> None:
 
 
 def test_answer_has_three_sentences(rows: dict[str, Row]) -> None:
-    sentences = played.answer(parse_study(SMALL, "small"), rows)
+    study = parse_study(SMALL, "small")
+    sentences = played_sentences(study, played_findings(study, rows))
     assert len(sentences) == 3
     assert "the first player scores" in sentences[0]
     assert "Of 2 readings" in sentences[1]
@@ -153,8 +162,26 @@ def test_answer_has_three_sentences(rows: dict[str, Row]) -> None:
     single = parse_study("base = 'storm'\nexact = false\n[played]\nagents = ['greedy']\n"
                          "restrictions = ['never-captures']\ndepth = 1\ngames = 4", "s")
     assert single.played == storm
-    sentences = played.answer(single, {cell.key: compute(cell) for cell in single.cells()})
+    found = played_findings(single, {cell.key: compute(cell) for cell in single.cells()})
+    sentences = played_sentences(single, found)
     assert [sentence.split()[0] for sentence in sentences] == ["When", "The", "Restricted"]
+
+
+def test_everything_is_found_once(
+    tmp_path: Path, rows: dict[str, Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "study.toml").write_text(SMALL)
+    (tmp_path / "cells.jsonl").write_text("".join(json.dumps(row | {"command": "c"}) + "\n"
+                                                  for row in rows.values()))
+    calls: Counter[str] = Counter()
+    for name in ("matches_of", "ladders_of", "margin_cost", "played_costs"):
+        whole = getattr(findings, name)
+        monkeypatch.setattr(findings, name, lambda *given, name=name, whole=whole: (
+            calls.update([name]), whole(*given))[1])
+    run(Balance(resume=tmp_path))
+    costs = json.loads((tmp_path / "results.json").read_text())["played"]["costs"]
+    assert len(costs) == 4
+    assert calls == {"matches_of": 1, "ladders_of": 1, "played_costs": 1, "margin_cost": 4}
 
 
 @pytest.mark.parametrize(("time_outs", "entries", "character"), [

@@ -1,4 +1,4 @@
-"""Estimates with 95% intervals: Wilson for win rates, bootstrap for means."""
+"""Estimates with 95% intervals: Wilson for win rates, bootstrap or Student's t for means."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -86,6 +86,15 @@ def bootstrap_mean_interval(
     )
     ends = result.confidence_interval
     return Interval(mean, float(ends.low), float(ends.high))
+
+
+def student_mean_interval(values: Sequence[float]) -> Interval:
+    """Mean of `values` (n,) and its interval by Student's t; one value alone has none (NaN)."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return Interval(mean, math.nan, math.nan)
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * stats.sem(values))
+    return Interval(mean, mean - half, mean + half)
 
 
 def clustered_mean_intervals(

@@ -1,11 +1,16 @@
 """Cells of a study: computed on a backend, kept in a file of JSON lines, never computed twice.
 
-A row has `key`, `kind`, `ruleset` (its name in the study), `digest`, `params`, `seed`, `command`,
-`cpu_seconds` and either `result` or `error`.
+A cell is one thing to compute for one ruleset. Its key is made of the ruleset's digest and of all
+that is computed, so that a cell is the same in every study that asks for it. Its row has `key`,
+`kind`, `ruleset` (its name in the study), `digest`, `params`, `seed`, `command`, `cpu_seconds` and
+either `result` or `error`.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from time import process_time
@@ -13,21 +18,41 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from agents.runs import RunError
-from castle_env import Game
+from castle_env import Game, Ruleset
 from experiments.backend import Backend
-from experiments.studies.study import Cell
 
 Row: TypeAlias = dict[str, Any]
 Compute: TypeAlias = Callable[[Game, Mapping[str, Any], int | None], dict[str, Any]]
 
 # What computes each kind of cell, as module and function, imported when it is needed.
 KINDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
-    "value": ("experiments.studies.exact_cells", "value_cell"),
-    "restricted": ("experiments.studies.exact_cells", "restricted_cell"),
-    "match": ("experiments.studies.played_cells", "match_cell"),
-    "restricted-match": ("experiments.studies.played_cells", "restricted_match_cell"),
-    "training": ("experiments.studies.training_cells", "training_cell"),
+    "value": ("experiments.studies.solved.cells", "value_cell"),
+    "restricted": ("experiments.studies.solved.cells", "restricted_cell"),
+    "match": ("experiments.studies.played.cells", "match_cell"),
+    "restricted-match": ("experiments.studies.played.cells", "restricted_match_cell"),
+    "training": ("experiments.studies.trained.cells", "training_cell"),
 })
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One thing to compute for one ruleset.
+
+    kind: which function of `KINDS` computes it. params: its arguments, as plain values. seed: of
+    its random streams; None where nothing is random.
+    """
+
+    kind: str
+    rules: Ruleset
+    params: Mapping[str, Any]
+    seed: int | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """Sixteen hex digits, the same for all cells that compute the same (SHA-256)."""
+        text = json.dumps([self.kind, self.rules.digest, dict(self.params), self.seed],
+                          sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def compute(cell: Cell) -> Row:
@@ -75,6 +100,11 @@ def run_cells(
     except OSError as error:
         raise RunError(f"cannot write {str(file)!r}: {error.strerror or error}") from error
     return {cell.key: rows[cell.key] for cell in cells}
+
+
+def failed_rows(rows: Mapping[str, Row]) -> list[Row]:
+    """Those that have an error and no result."""
+    return [row for row in rows.values() if "error" in row]
 
 
 def read_cells(file: Path) -> tuple[dict[str, Row], int]:

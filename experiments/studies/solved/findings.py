@@ -1,14 +1,20 @@
-"""How fair a ruleset is, from the exact values in its cell. Margins are player 0's, in VP."""
+"""How fair rulesets are, from the exact values in their cells. Margins are player 0's, in VP."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from experiments.studies.cells import Row
-from experiments.studies.study import Study
+from experiments.studies.restrictions import costs_sentence
+from experiments.studies.rulesets.study import RulesetStudy
 
 # A ruleset is called decisive if at least this share of random openings is not drawn.
 DECISIVE: Final = 0.75
+# How many rulesets are shown as the most balanced.
+BEST: Final = 5
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Fairness:
             "name", "komi", "fairest_move", "by_lot", "by_opponent")}
 
 
-def fairness_of(study: Study, rows: Mapping[str, Row]) -> list[Fairness]:
+def fairness_of(study: RulesetStudy, rows: Mapping[str, Row]) -> list[Fairness]:
     """One for each ruleset of a study whose cell did not fail, in the study's order."""
     by_digest = {row["digest"]: row for row in rows.values()
                  if row["kind"] == "value" and "result" in row}
@@ -106,7 +112,7 @@ class Cost:
 
 
 def costs_of(
-    study: Study, rows: Mapping[str, Row], rulesets: Sequence[Fairness]
+    study: RulesetStudy, rows: Mapping[str, Row], rulesets: Sequence[Fairness]
 ) -> list[Cost]:
     """All costs that are known, by ruleset, restriction and seat."""
     found = {(row["digest"], row["params"]["restriction"], row["params"]["seat"]): row
@@ -121,3 +127,56 @@ def costs_of(
                     lost = (ruleset.value - value) * (1 - 2 * seat) + 0.0  # no -0.0
                     costs.append(Cost(ruleset.labels, row["key"], restriction, seat, value, lost))
     return costs
+
+
+# In words
+
+
+def solved_sentences(
+    study: RulesetStudy, rulesets: Sequence[Fairness], costs: Sequence[Cost]
+) -> list[str]:
+    """What came out, in two or three sentences, the values first; none where nothing is solved."""
+    if not rulesets:
+        return []
+    last = costs_sentence(costs) if costs else _balance_sentence(study, rulesets)
+    if len(rulesets) == 1:
+        return [f"Best play by both leads to {rulesets[0].value:+d} VP for the first player.", last]
+    return [_values_sentence(rulesets), _draws_sentence(study, rulesets), last]
+
+
+def plies_text(study: RulesetStudy) -> str:
+    """Length of the study's random openings."""
+    return "1 ply" if study.opening_plies == 1 else f"{study.opening_plies} plies"
+
+
+def _values_sentence(rulesets: Sequence[Fairness]) -> str:
+    values = [ruleset.value for ruleset in rulesets]
+    signs = Counter((value > 0) - (value < 0) for value in values)
+    return (f"Of {len(values)} rulesets, best play by both wins {signs[1]} for the first player, "
+            f"draws {signs[0]} and wins {signs[-1]} for the second, with first-player margins from "
+            f"{min(values):+d} to {max(values):+d} VP and {np.mean(values):+.2f} on average.")
+
+
+def _draws_sentence(study: RulesetStudy, rulesets: Sequence[Fairness]) -> str:
+    drawn = [ruleset for ruleset in rulesets if ruleset.value == 0]
+    if not drawn:
+        return "None comes out at 0."
+    if len(drawn) <= 2 or not study.axes:
+        return f"{len(drawn)} come out at 0: {'; '.join(ruleset.name for ruleset in drawn)}."
+    counts = [Counter(ruleset.labels[index] for ruleset in drawn)
+              for index in range(len(study.axes))]
+    index = max(range(len(counts)), key=lambda index: counts[index].most_common(1)[0][1]
+                / len(drawn) * len(study.axes[index].values))
+    shares = ", ".join(f"{label} {count}" for label, count in counts[index].most_common())
+    return f"{len(drawn)} come out at 0, by {study.axes[index].key}: {shares}."
+
+
+def _balance_sentence(study: RulesetStudy, rulesets: Sequence[Fairness]) -> str:
+    best = most_balanced(rulesets)
+    if not best:
+        return f"None is decisive, with {DECISIVE:.0%} of random openings decided."
+    first = best[0]
+    return (f"The most balanced of the {len(best)} decisive ones is {first.name}: after openings "
+            f"of {plies_text(study)} drawn at random the first player scores "
+            f"{first.first_score:.1%} and {first.decided:.1%} are decided, with a value of "
+            f"{first.value:+d}.")

@@ -10,8 +10,9 @@ from experiments.measure.intervals import Interval
 from experiments.measure.quality import skill_trace
 from experiments.report.tables import percent, signed
 from experiments.studies.cells import Row
-from experiments.studies.played_cells import margin_cost
-from experiments.studies.study import Played, Study
+from experiments.studies.played.cells import margin_cost
+from experiments.studies.restrictions import costs_sentence
+from experiments.studies.rulesets.study import Played, RulesetStudy
 
 # A ruleset stalls if at least this share of games reaches the turn limit. Of the others it is a
 # race if factions enter in at least half of the plies, else a siege.
@@ -35,6 +36,7 @@ class Match:
 
     @property
     def is_self_play(self) -> bool:
+        """Whether an agent meets itself."""
         return self.agents[0] == self.agents[1]
 
     def row(self, seat: int | None) -> Mapping[str, Any]:
@@ -42,10 +44,18 @@ class Match:
         row: Mapping[str, Any] = next(row for row in self.result["rows"] if row["seat"] == seat)
         return row
 
+    def points(self, seat: int | None) -> Interval:
+        """The first agent's share of the points from a seat, or both."""
+        return Interval.from_dict(self.row(seat)["win_rate"])
+
+    def margin(self, seat: int | None) -> Interval:
+        """The first agent's mean VP margin from a seat, or both."""
+        return Interval.from_dict(self.row(seat)["margin"])
+
     def quality(self, metric: str) -> Interval | None:
         """A measure of `experiments.measure.quality.METRICS`, if the games have it."""
         value = self.result["quality"].get(metric)
-        return None if value is None else interval(value)
+        return None if value is None else Interval.from_dict(value)
 
     @property
     def character(self) -> str:
@@ -57,20 +67,42 @@ class Match:
         return "race" if shares["entries"] >= RACES else "siege"
 
 
-def interval(value: Mapping[str, Any]) -> Interval:
-    """An interval from its plain values."""
-    low, high = (float("nan") if end is None else end for end in (value["low"], value["high"]))
-    return Interval(value["estimate"], low, high)
+@dataclass(frozen=True)
+class PlayedFindings:
+    """All that the played cells of a study say; ladders are those of `ladders_of`."""
+
+    matches: Sequence[Match]
+    costs: Sequence["PlayedCost"]
+    ladders: Mapping[tuple[str, ...], Sequence[Match]]
+
+    @property
+    def alone(self) -> list[Match]:
+        """Matches of agents against themselves."""
+        return [match for match in self.matches if match.is_self_play]
+
+    @property
+    def others(self) -> list[Match]:
+        """Matches of agents against each other."""
+        return [match for match in self.matches if not match.is_self_play]
 
 
-def matches_of(study: Study, rows: Mapping[str, Row]) -> list[Match]:
+def played_findings(study: RulesetStudy, rows: Mapping[str, Row]) -> PlayedFindings:
+    """What is known so far, found once; nothing where nothing is played."""
+    if study.played is None:
+        return PlayedFindings((), (), {})
+    matches = matches_of(study, rows)
+    return PlayedFindings(matches, played_costs(study, rows, matches),
+                          ladders_of(study.played, matches))
+
+
+def matches_of(study: RulesetStudy, rows: Mapping[str, Row]) -> list[Match]:
     """All plain matches that are known, in the study's order."""
     return [Match(labels, row["key"], tuple(row["params"]["agents"]), row["result"])
             for labels, row in _played_rows(study, rows, "match")]
 
 
 def _played_rows(
-    study: Study, rows: Mapping[str, Row], kind: str
+    study: RulesetStudy, rows: Mapping[str, Row], kind: str
 ) -> list[tuple[tuple[str, ...], Row]]:
     if study.played is None:
         return []
@@ -98,11 +130,17 @@ class PlayedCost:
         """The mean alone, as for costs that are exact."""
         return self.lost.estimate
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return vars(self) | {"lost": self.lost.to_dict()}
 
-def played_costs(study: Study, rows: Mapping[str, Row]) -> list[PlayedCost]:
+
+def played_costs(
+    study: RulesetStudy, rows: Mapping[str, Row], matches: Sequence[Match]
+) -> list[PlayedCost]:
     """All costs that are known, by ruleset, restriction and seat."""
     costs = []
-    free = {match.labels: match for match in matches_of(study, rows)
+    free = {match.labels: match for match in matches
             if study.played is not None and match.agents == (study.played.free,) * 2}
     for labels, row in _played_rows(study, rows, "restricted-match"):
         if labels not in free:
@@ -116,14 +154,14 @@ def played_costs(study: Study, rows: Mapping[str, Row]) -> list[PlayedCost]:
     return costs
 
 
-def ladder_of(played: Played, matches: Sequence[Match]) -> dict[tuple[str, ...], list[Match]]:
+def ladders_of(played: Played, matches: Sequence[Match]) -> dict[tuple[str, ...], list[Match]]:
     """For each ruleset the matches of a search against the same with less budget, weakest first."""
-    ladder: dict[tuple[str, ...], list[Match]] = {}
+    ladders: dict[tuple[str, ...], list[Match]] = {}
     for less, more in pairwise(played.skill):
         for match in matches:
             if match.agents == (more, less):
-                ladder.setdefault(match.labels, []).append(match)
-    return ladder
+                ladders.setdefault(match.labels, []).append(match)
+    return ladders
 
 
 def skill_of(ladder: Sequence[Match]) -> float:
@@ -131,36 +169,28 @@ def skill_of(ladder: Sequence[Match]) -> float:
     return skill_trace([2 * match.row(None)["win_rate"]["estimate"] - 1 for match in ladder])
 
 
-# The answer
+# In words
 
 
-def answer(study: Study, rows: Mapping[str, Row]) -> list[str]:
+def played_sentences(study: RulesetStudy, found: PlayedFindings) -> list[str]:
     """What was found, as up to three sentences."""
-    matches = matches_of(study, rows)
-    alone = [match for match in matches if match.is_self_play]
-    if study.played is None or not alone:
+    if not found.alone:
         return []
-    sentences = [_seats(alone)]
-    if len(study.rulesets) > 1 and _mode(study) == SUDDEN_DEATH:
-        sentences.append(_characters(alone))
+    sentences = [_seats(found.alone)]
+    if len(study.rulesets) > 1 and study.mode == SUDDEN_DEATH:
+        sentences.append(_characters(found.alone))
     else:
-        sentences.append(_komis(alone))
-    ladder = ladder_of(study.played, matches)
-    costs = played_costs(study, rows)
-    if ladder:
-        sentences.append(_skill(ladder))
-    elif costs:
-        sentences.append(_costs(costs))
+        sentences.append(_komis(found.alone))
+    if found.ladders:
+        sentences.append(_skill(found.ladders))
+    elif found.costs:
+        sentences.append(costs_sentence(found.costs))
     return sentences
-
-
-def _mode(study: Study) -> str:
-    return next(iter(study.rulesets.values())).mode
 
 
 def first_score(match: Match) -> Interval:
     """The first player's share of the points when an agent plays itself."""
-    return interval(match.row(0)["win_rate"])
+    return match.points(0)
 
 
 def _seats(alone: Sequence[Match]) -> str:
@@ -194,15 +224,15 @@ def _characters(alone: Sequence[Match]) -> str:
 
 
 def _komis(alone: Sequence[Match]) -> str:
-    texts = [f"{match.agents[0]} {signed(interval(match.result['komi']['komi']), 1)}"
+    texts = [f"{match.agents[0]} {signed(Interval.from_dict(match.result['komi']['komi']), 1)}"
              for match in alone]
     return "The komi that brings the seats nearest to 50%, in VP: " + ", ".join(texts) + "."
 
 
-def _skill(ladder: Mapping[tuple[str, ...], Sequence[Match]]) -> str:
-    best = [matches[-1] for matches in ladder.values()]
+def _skill(ladders: Mapping[tuple[str, ...], Sequence[Match]]) -> str:
+    best = [matches[-1] for matches in ladders.values()]
     more, less = best[0].agents
-    scores = [[interval(match.row(seat)["win_rate"]) for match in best] for seat in (0, 1)]
+    scores = [[match.points(seat) for match in best] for seat in (0, 1)]
     if len(best) == 1:
         (first,), (second,) = scores
         return (f"Skill pays: {more} scores {percent(first)} as first and {percent(second)} as "
@@ -211,13 +241,3 @@ def _skill(ladder: Mapping[tuple[str, ...], Sequence[Match]]) -> str:
             f"{max(share.estimate for share in shares):.0%}" for shares in scores]
     return (f"The larger budget, {more} against {less}, scores {ends[0]} as first and {ends[1]} as "
             "second player, depending on the ruleset.")
-
-
-def _costs(costs: Sequence[PlayedCost]) -> str:
-    means = {name: [[cost.cost for cost in costs if (cost.restriction, cost.seat) == (name, seat)]
-                    for seat in (0, 1)]
-             for name in dict.fromkeys(cost.restriction for cost in costs)}
-    texts = [f"{name} {sum(first) / len(first):.1f} and {sum(second) / len(second):.1f}"
-             for name, (first, second) in means.items()]
-    return ("Restricted play costs the first and the second player these VP on average: "
-            + ", ".join(texts) + ".")

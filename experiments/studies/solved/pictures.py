@@ -1,4 +1,4 @@
-"""Pictures of balance studies, one per question; see `experiments.report.plots`."""
+"""Pictures of solved rulesets, one per question; see `experiments.report.plots`."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -14,15 +14,53 @@ from matplotlib.ticker import PercentFormatter
 
 from castle_env.board import DIRECTIONS, SIZE
 from experiments.report import plots
-from experiments.report.tables import SEAT_NAMES
-from experiments.studies.fairness import Cost, Fairness
-from experiments.studies.played import PlayedCost
-from experiments.studies.study import Axis
+from experiments.studies.restrictions import draw_costs
+from experiments.studies.rulesets.study import Axis, RulesetStudy
+from experiments.studies.solved.findings import BEST, Cost, Fairness, most_balanced
 
 _MARGINS: Final = LinearSegmentedColormap.from_list("margins",
                                                     [plots.RED, "#FFFFFF", plots.BLUE])
-_MOST_COLUMNS: Final = 16
+_MAX_COLUMNS: Final = 16
 _BOARDS_PER_ROW: Final = 4
+# Rulesets shown with their first moves.
+_BOARDS: Final = 8
+
+
+def draw(
+    folder: Path, study: RulesetStudy, rulesets: Sequence[Fairness], costs: Sequence[Cost]
+) -> list[str]:
+    """Draw what there is to draw; Markdown that shows it."""
+    shown = []
+    if len(rulesets) > 1:
+        values_map(study.axes, rulesets, folder / "values.png", study.name)
+        shown.append("## Which rulesets are fair?\n\n![Value of each ruleset](values.png)\n")
+        balance_and_decision(rulesets, most_balanced(rulesets)[:BEST],
+                             folder / "balance.png", study.name)
+        shown.append("## Which are balanced and still decisive?\n\n"
+                     "![Balance and decisiveness](balance.png)\n")
+    boards = _boards(study, rulesets)
+    if boards:
+        first_moves_map(boards, folder / "first-moves.png", study.name)
+        shown.append("## Where does the first move matter?\n\nOf each layout the ruleset whose "
+                     "first moves differ most.\n\n![First moves on the board](first-moves.png)\n")
+    if costs:
+        draw_costs(costs, folder / "restrictions.png", study.name)
+        shown.append("## What are the parts of the game worth?\n\n"
+                     "![Cost of restricted play](restrictions.png)\n")
+    return shown
+
+
+def _boards(
+    study: RulesetStudy, rulesets: Sequence[Fairness]
+) -> dict[str, tuple[Sequence[str], Mapping[str, int]]]:
+    """Boards for the picture of first moves: for each layout the ruleset where they differ most."""
+    ranked = sorted(rulesets, key=lambda ruleset: min(ruleset.first_moves.values())
+                    - max(ruleset.first_moves.values()))
+    by_layout: dict[tuple[str, ...], Fairness] = {}
+    for ruleset in ranked:
+        by_layout.setdefault(study.rulesets[ruleset.labels].strongholds, ruleset)
+    return {ruleset.name or study.name: (ranks, ruleset.first_moves)
+            for ranks, ruleset in list(by_layout.items())[:_BOARDS]}
 
 
 def values_map(
@@ -57,7 +95,7 @@ def _axes_across(axes: Sequence[Axis]) -> list[int]:
     across: list[int] = []
     for index, axis in enumerate(axes):
         others = prod(len(axes[other].values) for other in across)
-        if others * len(axis.values) <= _MOST_COLUMNS and len(across) + 1 < max(len(axes), 2):
+        if others * len(axis.values) <= _MAX_COLUMNS and len(across) + 1 < max(len(axes), 2):
             across.append(index)
     return across
 
@@ -183,35 +221,3 @@ def _door(move: str) -> tuple[int, int]:
     if side < 2:
         return "abcdef".index(lane), (-1, SIZE)[side]
     return (-1, SIZE)[side - 2], SIZE - int(lane)
-
-
-def restriction_costs(
-    costs: Sequence[Cost | PlayedCost], path: Path, subject: str, opponent: str = "perfect play"
-) -> None:
-    """What each restriction costs, from either seat: a point for each ruleset.
-
-    Raises `RunError` where the file cannot be written.
-    """
-    names = list(dict.fromkeys(cost.restriction for cost in costs))
-    figure, axes = plots.new_figure(
-        f"What restricted play costs against {opponent}, {subject}",
-        "a point: a ruleset; diamond: their mean; VP of margin that the restricted player loses",
-        7.5, 2.0 + 0.6 * len(names))
-    for seat, colour in ((0, plots.BLUE), (1, plots.RED)):
-        for row, name in enumerate(names):
-            height = row + 0.16 * (2 * seat - 1)
-            lost = [cost.cost for cost in costs
-                    if (cost.restriction, cost.seat) == (name, seat)]
-            axes.plot(lost, [height] * len(lost), marker="o", linestyle="none", color=colour,
-                      markersize=6, alpha=0.4, markeredgewidth=0)
-            axes.plot([float(np.mean(lost))], [height], marker="D", linestyle="none", markersize=7,
-                      color=colour, markeredgecolor=plots.BLACK,
-                      label=f"{SEAT_NAMES[seat]} player restricted" if row == 0 else None)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.axvline(0, color=plots.GREY, linewidth=1, zorder=0.9)
-    axes.grid(visible=False, axis="y")
-    axes.grid(visible=True, axis="x", color="#E4E4E4", linewidth=0.8)
-    axes.set_xlabel("VP lost")
-    plots.legend(figure, axes)
-    plots.save(figure, path)

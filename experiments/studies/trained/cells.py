@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import torch
 
-from agents.training.config import PPOConfig
-from agents.training.run import Evaluation, Progress, train
+from agents.training.run import Evaluation, train
 from castle_env import Agent, Game, Ruleset
 from castle_env.ruleset import STORM
 from experiments.measure.panel import Panel
+from experiments.studies.trained.study import config_of
 
 # All agents meet the same opponents in the same openings, and judge the same positions.
 PANEL_SEED: Final = 1_000_003
@@ -24,10 +24,11 @@ def training_cell(game: Game, params: Mapping[str, Any], seed: int | None) -> di
     """Train with `params["config"]` and `seed`; the panel's rows and regret at the end.
 
     `params["games"]` are played against each opponent; in storm regret is measured in
-    `params["positions"]` positions of each ply. steps_per_second counts training alone, in the
-    company of whatever else the machine was doing.
+    `params["positions"]` positions of each ply. evaluations: all that were made, from before
+    training on, each with "steps", "cpu_minutes", "rows" and "regret". steps_per_second counts
+    training alone, in the company of whatever else the machine was doing.
     """
-    config = PPOConfig.from_dict({**params["config"], "seed": seed})
+    config = config_of(params, seed or 0)
     torch.set_num_threads(config.threads)
     positions = params["positions"] if game.rules.mode == STORM else 0
     panel = _panel(json.dumps(game.rules.to_dict()), params["games"], positions)
@@ -42,16 +43,13 @@ def training_cell(game: Game, params: Mapping[str, Any], seed: int | None) -> di
         return found
 
     with TemporaryDirectory() as folder:
-        steps, evaluations = train(game, config, Path(folder), evaluate, _say_nothing)
+        steps, evaluations = train(game, config, Path(folder), evaluate)
     seconds = perf_counter() - started - measuring
-    return evaluations[-1] | {"steps": steps, "steps_per_second": round(steps / seconds)}
+    return evaluations[-1] | {"steps": steps, "steps_per_second": round(steps / seconds),
+                              "evaluations": evaluations}
 
 
 @lru_cache(maxsize=1)
 def _panel(ruleset: str, games: int, positions: int) -> Panel:
     """Kept from cell to cell, since exact values take longer than many a training."""
     return Panel(Game(Ruleset.from_dict(json.loads(ruleset))), games, positions, PANEL_SEED)
-
-
-def _say_nothing(progress: Progress) -> None:
-    """Cells report when they are done."""

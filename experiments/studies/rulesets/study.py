@@ -1,8 +1,8 @@
-"""Studies: a base ruleset and lists of values for its keys, every combination of them a ruleset.
+"""Studies of rulesets: a base and lists of values for its keys, each combination a ruleset.
 
     description = "What the layout of strongholds is worth"
     base = "storm"                      # a preset's name, or a table of a ruleset's keys
-    opening_plies = 2                   # see `experiments.studies.exact_cells`
+    opening_plies = 2                   # see `experiments.studies.solved.cells`
     restrictions = ["never-captures"]   # see `agents.solve.restricted_solver`
 
     [[vary]]
@@ -18,32 +18,26 @@
     games = 200
 
 With `exact = false` nothing is solved, as in Sudden Death, which is too large for that.
-
-What is computed for a ruleset is a cell. Its key is made of the ruleset's digest and of all that is
-computed, so that a cell is the same in every study that asks for it.
 """
 
-import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import resources
 from itertools import combinations_with_replacement, pairwise, product
 from math import prod
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from agents.search.restriction import RESTRICTIONS
 from castle_env import Ruleset, load_ruleset
 from castle_env.errors import CastleError
 from castle_env.ruleset import MODES, STORM
+from experiments.studies.cells import Cell
+from experiments.studies.keys import StudyError, check_keys, checked, wrong
 
-MOST_RULESETS: Final = 10_000
-MOST_OPENING_PLIES: Final = 4
+MAX_RULESETS: Final = 10_000
+MAX_OPENING_PLIES: Final = 4
 _KEYS: Final = ("description", "base", "exact", "opening_plies", "restrictions", "played", "vary")
 
 _PLAYED: Final[Mapping[str, tuple[type, str]]] = MappingProxyType({
@@ -57,37 +51,12 @@ _PLAYED: Final[Mapping[str, tuple[type, str]]] = MappingProxyType({
 })
 
 
-class StudyError(CastleError):
-    """A study cannot be read, or some of its cells failed."""
-
-
 @dataclass(frozen=True)
 class Axis:
     """A ruleset's key and the values that it takes, by the names that reports show."""
 
     key: str
     values: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One thing to compute for one ruleset.
-
-    kind: which function of `experiments.studies.cells.KINDS` computes it. params: its arguments, as
-    plain values. seed: of its random streams; None where nothing is random.
-    """
-
-    kind: str
-    rules: Ruleset
-    params: Mapping[str, Any]
-    seed: int | None = None
-
-    @cached_property
-    def key(self) -> str:
-        """Sixteen hex digits, the same for all cells that compute the same (SHA-256)."""
-        text = json.dumps([self.kind, self.rules.digest, dict(self.params), self.seed],
-                          sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,11 +95,14 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Study:
+class RulesetStudy:
     """A study file. rulesets: every combination, by the names of its values in the order of axes.
 
     exact: whether rulesets are solved; played: what agents play. text: the file as it was read.
     """
+
+    command: ClassVar = "balance"
+    subject: ClassVar = "rulesets"
 
     name: str
     description: str
@@ -141,6 +113,16 @@ class Study:
     restrictions: tuple[str, ...]
     played: Played | None
     text: str
+
+    @property
+    def mode(self) -> str:
+        """That of the first ruleset."""
+        return next(iter(self.rulesets.values())).mode
+
+    @property
+    def axis_keys(self) -> tuple[str, ...]:
+        """The rulesets' keys that vary, in the order of axes."""
+        return tuple(axis.key for axis in self.axes)
 
     def cells(self) -> list[Cell]:
         """All that is to be computed, each thing once."""
@@ -157,47 +139,17 @@ class Study:
         return cells
 
 
-def study_names() -> list[str]:
-    """Names of the studies that come with the package, sorted."""
-    folder = resources.files("experiments") / "studies"
-    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir()
-                  if file.name.endswith(".toml"))
-
-
-def load_study(source: str | Path) -> Study:
-    """The study of that name, or in a TOML file; raises `StudyError` naming file and key."""
-    if str(source) in study_names():
-        file = resources.files("experiments") / "studies" / f"{source}.toml"
-        return parse_study(file.read_text(encoding="utf-8"), str(source))
-    path = Path(source)
-    if not path.is_file():
-        raise StudyError(f"no study {str(source)!r}: neither a file nor one of "
-                         f"{', '.join(study_names())}")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise StudyError(f"cannot read study {str(source)!r}: {error}") from error
-    return parse_study(text, path.stem)
-
-
-def parse_study(text: str, name: str) -> Study:
-    """The study in a TOML text; raises `StudyError`."""
-    try:
-        keys = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StudyError(f"study {name!r} is no TOML: {error}") from None
-    for key in keys:
-        if key not in _KEYS:
-            raise StudyError(f"study {name!r} has an unknown key {key!r}; allowed: "
-                             f"{', '.join(_KEYS)}")
+def study_of_rulesets(keys: Mapping[str, Any], text: str, name: str) -> RulesetStudy:
+    """The study with these keys, which `text` holds; raises `StudyError`."""
+    check_keys(keys, _KEYS, (), name)
     axes = _axes(keys.get("vary", []), name)
     base = _base(keys.get("base"), name)
-    return Study(
+    return RulesetStudy(
         name=name,
-        description=_checked(keys.get("description", name), str, "description", "a text", name),
+        description=checked(keys.get("description", name), str, "description", "a text", name),
         axes=axes,
         rulesets=_rulesets(base, axes, name),
-        exact=_exact(keys.get("exact", True), name),
+        exact=checked(keys.get("exact", True), bool, "exact", "true or false", name),
         opening_plies=_opening_plies(keys.get("opening_plies", 1), name),
         restrictions=_restrictions(keys.get("restrictions", []), name),
         played=_played(keys["played"], name) if "played" in keys else None,
@@ -205,31 +157,15 @@ def parse_study(text: str, name: str) -> Study:
     )
 
 
-def _checked(value: Any, kind: type, key: str, allowed: str, name: str) -> Any:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise _wrong(name, key, value, allowed)
-    return value
-
-
-def _wrong(name: str, key: str, value: Any, allowed: str) -> StudyError:
-    return StudyError(f"study {name!r}: key '{key}' is {value!r}; allowed: {allowed}")
-
-
-def _exact(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(name, "exact", value, "true or false")
-    return value
-
-
 def _played(value: Any, name: str) -> Played:
-    keys = dict(_checked(value, dict, "played", f"a table with {', '.join(_PLAYED)}", name))
+    keys = dict(checked(value, dict, "played", f"a table with {', '.join(_PLAYED)}", name))
     for key, given in keys.items():
         if key not in _PLAYED:
-            raise _wrong(name, f"played.{key}", given, f"only {', '.join(_PLAYED)}")
+            raise wrong(name, f"played.{key}", given, f"only {', '.join(_PLAYED)}")
         kind, allowed = _PLAYED[key]
-        _checked(given, kind, f"played.{key}", allowed, name)
+        checked(given, kind, f"played.{key}", allowed, name)
         if kind is list and not all(isinstance(text, str) for text in given):
-            raise _wrong(name, f"played.{key}", given, allowed)
+            raise wrong(name, f"played.{key}", given, allowed)
     keys |= {key: tuple(given) for key, given in keys.items() if _PLAYED[key][0] is list}
     if "restrictions" in keys:
         keys["restrictions"] = _restrictions(list(keys["restrictions"]), name)
@@ -237,16 +173,16 @@ def _played(value: Any, name: str) -> Played:
 
 
 def _opening_plies(value: Any, name: str) -> int:
-    allowed = f"an integer from 1 to {MOST_OPENING_PLIES}"
-    number: int = _checked(value, int, "opening_plies", allowed, name)
-    if not 1 <= number <= MOST_OPENING_PLIES:
-        raise _wrong(name, "opening_plies", value, allowed)
+    allowed = f"an integer from 1 to {MAX_OPENING_PLIES}"
+    number: int = checked(value, int, "opening_plies", allowed, name)
+    if not 1 <= number <= MAX_OPENING_PLIES:
+        raise wrong(name, "opening_plies", value, allowed)
     return number
 
 
 def _restrictions(value: Any, name: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not set(map(str, value)) <= set(RESTRICTIONS):
-        raise _wrong(name, "restrictions", value, f"a list of {', '.join(RESTRICTIONS)}")
+        raise wrong(name, "restrictions", value, f"a list of {', '.join(RESTRICTIONS)}")
     return tuple(dict.fromkeys(value))
 
 
@@ -257,31 +193,31 @@ def _base(value: Any, name: str) -> dict[str, Any]:
         if value["mode"] == STORM:
             del value["max_plies"]
     if not isinstance(value, dict):
-        raise _wrong(name, "base", value, f"a preset's name, or a table with mode = "
+        raise wrong(name, "base", value, f"a preset's name, or a table with mode = "
                                           f"{' or '.join(MODES)} and other keys of a ruleset")
     return value
 
 
 def _axes(value: Any, name: str) -> tuple[Axis, ...]:
-    tables = _checked(value, list, "vary", "tables, each headed [[vary]]", name)
+    tables = checked(value, list, "vary", "tables, each headed [[vary]]", name)
     axes = tuple(_axis(table, name) for table in tables)
     keys = [axis.key for axis in axes]
     if len(set(keys)) < len(keys):
-        raise _wrong(name, "vary", keys, "each key once")
-    if prod(len(axis.values) for axis in axes) > MOST_RULESETS:
-        raise _wrong(name, "vary", keys, f"at most {MOST_RULESETS:,} combinations of values")
+        raise wrong(name, "vary", keys, "each key once")
+    if prod(len(axis.values) for axis in axes) > MAX_RULESETS:
+        raise wrong(name, "vary", keys, f"at most {MAX_RULESETS:,} combinations of values")
     return axes
 
 
 def _axis(table: Any, name: str) -> Axis:
     allowed = "a table with a text `key` and a list, or a table, of `values`, not empty"
     if not isinstance(table, dict) or set(table) != {"key", "values"}:
-        raise _wrong(name, "vary", table, allowed)
+        raise wrong(name, "vary", table, allowed)
     key, values = table["key"], table["values"]
     if isinstance(values, list):
         values = {_label(value): value for value in values}
     if not isinstance(key, str) or not key or not isinstance(values, dict) or not values:
-        raise _wrong(name, "vary", table, allowed)
+        raise wrong(name, "vary", table, allowed)
     return Axis(key, values)
 
 

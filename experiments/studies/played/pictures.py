@@ -8,12 +8,44 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from castle_env.ruleset import SUDDEN_DEATH
 from experiments.report import plots
-from experiments.studies.played import RACES, Match
+from experiments.report.tables import SEAT_NAMES
+from experiments.studies.played.findings import RACES, Match, PlayedFindings
+from experiments.studies.restrictions import draw_costs
+from experiments.studies.rulesets.study import RulesetStudy
 
 _PANELS_PER_ROW: Final = 3
+# Matches whose leads are drawn.
+_LEADS: Final = 12
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 _CHARACTERS: Final = {"race": plots.BLUE, "siege": plots.GREEN, "stall": plots.RED}
+
+
+def draw(folder: Path, study: RulesetStudy, found: PlayedFindings) -> list[str]:
+    """Draw what there is to draw; Markdown that shows it."""
+    alone, shown = found.alone, []
+    if alone:
+        margins_by_ruleset(alone, folder / "margins.png", study.name)
+        shown.append("## Who wins when equals play, and by how much?\n\n"
+                     "![Margins of the first player](margins.png)\n")
+        leads_over_time(alone[:_LEADS], folder / "leads.png", study.name)
+        shown.append("## When is a game decided?\n\n![Lead over time](leads.png)\n")
+    if study.mode == SUDDEN_DEATH and len(alone) > 1:
+        races_and_sieges(alone, folder / "readings.png", study.name)
+        shown.append("## Race, siege or stall?\n\n![Length and entries](readings.png)\n")
+    if found.ladders:
+        plots.win_rates({f"{match.agents[1]} {match.name}".strip(): {
+            SEAT_NAMES[seat]: match.points(seat) for seat in (0, 1)}
+            for ladder in found.ladders.values() for match in ladder},
+            folder / "skill.png", "the search with the next larger budget")
+        shown.append("## Does skill pay?\n\n![Deeper against shallower search](skill.png)\n")
+    if found.costs:
+        draw_costs(found.costs, folder / "played-restrictions.png", study.name,
+                   "the unrestricted search")
+        shown.append("## What are the parts of the game worth, as played?\n\n"
+                     "![Cost of restricted play](played-restrictions.png)\n")
+    return shown
 
 
 def _title(match: Match) -> str:

@@ -1,0 +1,1 @@
+"""Rulesets played by agents: cells, findings, tables and pictures."""

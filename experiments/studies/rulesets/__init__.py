@@ -1,0 +1,1 @@
+"""Studies of rulesets: what is asked, and all that was found."""

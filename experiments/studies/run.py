@@ -1,0 +1,76 @@
+"""The one runner of studies: what is missing is computed, then everything is told."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from agents.runs import write_text_atomic
+from castle_env import OptionError
+from experiments.backend import Backend
+from experiments.options import StudyOptions, command_line
+from experiments.progress import progress_bar
+from experiments.studies import report
+from experiments.studies.cells import Row, failed_rows, run_cells
+from experiments.studies.keys import StudyError
+from experiments.studies.load import Study, load_study
+from experiments.studies.rulesets.findings import find_rulesets
+from experiments.studies.trained.findings import find_trainings
+from experiments.studies.trained.study import TrainingStudy
+
+CELLS: Final = "cells.jsonl"
+STUDY: Final = "study.toml"
+
+
+def run_options(options: StudyOptions, command: str, prefix: str) -> None:
+    """Run the study that is asked for, in a new folder called `prefix` or in that to go on with.
+
+    Raises `OptionError`, and `StudyError`, also where another command runs this study.
+    """
+    if options.resume is None:
+        if options.study is None:
+            raise OptionError("no study is given; allowed: a study's name, a TOML file, or "
+                              "--resume FOLDER")
+        study = load_study(options.study, command)
+        options.start()
+        with options.new_folder(prefix) as folder:
+            run_study(study, folder, options.start())
+        return
+    if options.name is not None:
+        raise OptionError(f"name is {options.name!r} with --resume {str(options.resume)!r}; "
+                          "allowed: one of them")
+    study = (load_study(options.resume / STUDY, command, f"--resume {options.resume}")
+             if options.study is None else load_study(options.study, command))
+    run_study(study, options.resume, options.start())
+
+
+def run_study(study: Study, folder: Path, backend: Backend) -> None:
+    """Compute the cells that `folder` lacks, print what was found, and write the report.
+
+    Raises `StudyError`, after the report is written, if some cells failed.
+    """
+    write_text_atomic(folder / STUDY, study.text)
+    cells = study.cells()
+    with progress_bar(study.description, len(cells)) as advance:
+        rows = run_cells(cells, folder / CELLS, backend, command_line(), advance)
+    findings = findings_of(study, rows)
+    path = report.write(folder, study, rows, findings, command_line())
+    findings.show()
+    print(f"report: {path}")
+    _tell_failures(study, rows, path)
+
+
+def findings_of(study: Study, rows: Mapping[str, Row]) -> report.Findings:
+    """What the rows of a study say, whatever its kind."""
+    if isinstance(study, TrainingStudy):
+        return find_trainings(study, rows)
+    return find_rulesets(study, rows)
+
+
+def _tell_failures(study: Study, rows: Mapping[str, Row], path: Path) -> None:
+    failed = failed_rows(rows)
+    if failed:
+        first = failed[0]
+        raise StudyError(f"{len(failed)} of {len(rows)} cells failed, all of them told in "
+                         f"{str(path)!r}; castle {study.command} --resume {path.parent} tries them "
+                         f"again; the first: {first['ruleset']} ({first['kind']}): "
+                         f"{first['error']}")

@@ -1,0 +1,1 @@
+"""Rulesets solved exactly: cells, findings, tables and pictures."""

@@ -1,0 +1,1 @@
+"""Studies of trainings, compared by how strong their agents become."""
