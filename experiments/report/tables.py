@@ -1,17 +1,22 @@
 """Tables described once, as rows of text, and shown as Markdown or in the terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import rich.box
 import rich.table
 from rich.text import Text
 
 from castle_env.errors import OptionError
-from experiments.measure.intervals import Interval
-from experiments.measure.ratings import CrossTable, Rating
-from experiments.measure.records import SummaryRow
+
+# What is measured needs statistics; a table of rulesets does without.
+if TYPE_CHECKING:
+    from experiments.measure.intervals import Interval
+    from experiments.measure.ratings import CrossTable, Rating
+    from experiments.measure.records import SummaryRow
 
 SEAT_NAMES: Final = {0: "first", 1: "second", None: "both"}
 
