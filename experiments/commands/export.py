@@ -42,7 +42,8 @@ def run(options: Export) -> None:
         options.out, {"policy": checkpoint.tensors["policy"]},
         Game(Ruleset.from_dict(card["ruleset"])),
         {key: card[key] for key in KEPT}
-        | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results})
+        | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results,
+           "untrained": card["results"]["evaluations"][0]})
     for path in (options.out, options.out.with_suffix(".json")):
         print(f"{path}: {path.stat().st_size:,} bytes")
 
