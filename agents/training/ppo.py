@@ -18,7 +18,6 @@ from agents.openings import longest_opening
 from agents.training.config import PPOConfig
 from agents.training.opponent_pool import SNAPSHOT_PREFIX, OpponentPool
 from agents.training.random_state import get_random_state, set_random_state
-from agents.training.rewards import load_reward
 from agents.training.sb3_env import SB3VecEnv
 from agents.training.selfplay_env import SelfPlayVectorEnv
 from agents.training.tensors import to_arrays, to_tensors
@@ -50,7 +49,7 @@ class PPOLearner:
         current_self = NetworkAgent("self", self._policy(placeholder), sample=True)
         self.pool: Final = self._make_pool(current_self)
         self.env: Final = SelfPlayVectorEnv(
-            config.num_envs, game.rules, self.pool, load_reward(config.reward),
+            config.num_envs, game.rules, self.pool, config.reward,
             min(config.opening_plies, longest_opening(game)))
         self.vec_env: Final = SB3VecEnv(self.env, turns)
         self.model: Final = MaskablePPO(

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from agents.openings import check_opening_plies
 from agents.training.game_log import GameLog
 from agents.training.opponent_pool import OpponentPool
-from agents.training.rewards import RewardFunction
+from agents.training.rewards import RewardFunction, load_reward
 from castle_env.options import RulesetSource
 from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv, Indices
@@ -33,7 +33,7 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         num_envs: int,
         ruleset: RulesetSource,
         pool: OpponentPool | None,
-        reward: RewardFunction,
+        reward: str | RewardFunction,
         opening_plies: int = 0,
     ) -> None:
         super().__init__(num_envs, ruleset, opponent=pool.active()[0].agent if pool else None,
@@ -41,7 +41,7 @@ class SelfPlayVectorEnv(CastleVectorEnv):
                          autoreset_mode=AutoresetMode.SAME_STEP)
         check_opening_plies(self.game, opening_plies)
         self.pool = pool
-        self._reward_of = reward
+        self._reward_of = load_reward(reward) if isinstance(reward, str) else reward
         self.opening_plies = opening_plies
         self.game_log = GameLog(self.game)
         self.opponents: Indices = np.zeros(num_envs, dtype=np.int64)
