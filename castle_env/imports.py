@@ -15,6 +15,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType({
     "torch": "train",
     "stable_baselines3": "train",
     "sb3_contrib": "train",
+    "onnx": "train",
     "tensorboard": "train",
     "matplotlib": "report",
     "scipy": "report",

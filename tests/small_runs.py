@@ -47,11 +47,16 @@ def run(
     checkpoint: Checkpoint | None = None,
     show: Callable[[Progress], None] = lambda progress: None,
     command: str = "",
+    **more: Any,
 ) -> tuple[int, list[Evaluation]]:
-    """Train in a folder without playing any panel; what an evaluation finds is made up."""
+    """Train in a folder without playing any panel; what an evaluation finds is made up.
+
+    `more` goes to `agents.training.run.train`.
+    """
     folder.mkdir(exist_ok=True)
     made_up = {"rows": [{"opponent": "nobody", "win_rate": 0.5, "margin": 0.0}], "regret": None}
-    return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint, command)
+    return train(game, settings, folder, lambda agent: dict(made_up), show, checkpoint, command,
+                 **more)
 
 
 def quiet_learner(game: Game, settings: PPOConfig) -> PPOLearner:

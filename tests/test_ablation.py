@@ -31,6 +31,7 @@ n_steps = 4
 batch_size = 32
 channels = 4
 hidden = 8
+opponents = "uniform"
 baselines = ["random"]
 
 [variants]

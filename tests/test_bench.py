@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from sb3_contrib import MaskablePPO
-from small_runs import ROLLOUT, config
+from small_runs import POOL, ROLLOUT, config
 
 from agents.runs import RunError
 from agents.training import config as train_config
@@ -72,6 +72,8 @@ def test_json_has_rows_versions_and_machine(tmp_path, capsys):
 def test_each_row_gives_a_number(name, monkeypatch):
     """Where it trains, here or in a process of its own, with few decisions in a rollout."""
     monkeypatch.setattr(train_config, "PRESETS", {"standard": config()})
+    monkeypatch.setattr(train_config, "AZ_PRESETS", {"standard": train_config.AZConfig(
+        num_envs=16, channels=4, hidden=8, visits=4, device="cpu")})
     monkeypatch.setattr(measurements, "PEAK_MEMORY", SMALL_TRAINING + measurements.PEAK_MEMORY)
     measurement = MEASUREMENTS[name]
     if name == "ppo.storm.learner_steps.sb3":
@@ -81,15 +83,18 @@ def test_each_row_gives_a_number(name, monkeypatch):
     assert row.median > 0
 
 
-def test_training_is_measured_over_whole_iterations_of_the_learner(monkeypatch):
+@pytest.mark.parametrize(("opponents", "active"), [({}, 0), ({**POOL, "pool_size": 3}, 6)],
+                         ids=["self", "pool"])
+def test_training_is_measured_over_whole_iterations_of_the_learner(monkeypatch, opponents, active):
     """Every decision that counts was learned from, against a pool that is full."""
-    monkeypatch.setattr(train_config, "PRESETS", {"standard": config(pool_size=3)})
+    monkeypatch.setattr(train_config, "PRESETS", {"standard": config(**opponents)})
     learned = []
     learn = MaskablePPO.train
 
     def watched(model):
         learned.append(model.rollout_buffer.pos * model.n_envs)
-        assert len(model.get_env().env.pool.active()) == 6
+        pool = model.get_env().env.pool
+        assert (len(pool.active()) if pool else 0) == active
         learn(model)
 
     monkeypatch.setattr(MaskablePPO, "train", watched)

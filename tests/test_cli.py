@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from small_runs import SMALL_OPTIONS
 
 import castle_env
@@ -224,6 +225,85 @@ def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):
     assert written(tmp_path / "runs" / "tiny")["ruleset"]["name"] == "tiny"
 
 
+def test_progress_where_there_is_no_terminal(castle):
+    """Lines on standard error, at the start and at the end at least, and not in the output."""
+    ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--name", "lines")
+    lines = ended.errors.splitlines()
+    assert len(lines) >= 2
+    for line in lines:
+        assert re.match(r"0k/0k [\d,]+/s random \d+% greedy \d+% ab2 \d+% ab4 \d+%", line)
+    assert "0k/0k" not in ended.output
+
+
+OWN = """
+import torch
+from torch import nn
+
+
+class Small(nn.Module):
+    def __init__(self, game):
+        super().__init__()
+        self.policy = nn.Linear(18 * 36, game.num_actions)
+        self.value = nn.Linear(18 * 36, 1)
+
+    def forward(self, observations):
+        flat = observations.flatten(1)
+        return self.policy(flat), self.value(flat).flatten()
+
+
+def sixths(game, states, margins):
+    return (margins / 6).clip(-1, 1)
+"""
+
+
+def test_network_and_reward_of_ones_own(tmp_path):
+    """By their import paths, from training to a match, and to a second run that begins there."""
+    (tmp_path / "own.py").write_text(OWN)
+
+    def castle(*arguments: object) -> str:
+        done = subprocess.run([CASTLE, *map(str, arguments)], cwd=tmp_path, text=True, check=False,
+                              capture_output=True, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    own = ("train", *SMALL_OPTIONS, "--steps", 128, "--network", "own:Small", "--reward",
+           "own:sixths")
+    castle(*own, "--name", "mine")
+    card = json.loads(next((tmp_path / "runs" / "mine").glob("checkpoints/*128.json")).read_text())
+    assert (card["network"]["kind"], card["reward"]) == ("own:Small", "own:sixths")
+    assert card["weights"] == 648 * 25 + 25 + 648 + 1
+    castle(*own, "--name", "more", "--init-from", "runs/mine")
+    castle("train", "--resume", "runs/more", "--until", 256)
+    assert "mine" in castle("evaluate", "ppo:runs/mine", "ppo:runs/more", "--games", 4)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("command", ["train", "resume"])
+def test_a_gpu_that_is_not_there_is_an_error(castle, tmp_path, command):
+    if command == "train":
+        ended = castle("train", "--device", "cuda")
+    else:
+        castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "run")
+        for file in (tmp_path / "runs" / "run" / "checkpoints").glob("*.json"):
+            file.write_text(file.read_text().replace('"device": "cpu"', '"device": "cuda"'))
+        ended = castle("train", "--resume", "runs/run")
+    assert ended.status == 2
+    assert re.match("castle: device is 'cuda', which cannot be used: .*allowed: auto or",
+                    ended.errors)
+    assert ended.errors.count("\n") == 1
+
+
+def test_weights_of_another_network_are_refused(castle, tmp_path):
+    castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "small")
+    ended = castle("train", *SMALL_OPTIONS, "--steps", 128, "--blocks", 2, "--name", "large",
+                   "--init-from", "runs/small")
+    assert ended.status == 2
+    assert re.match(r"castle: checkpoint 'runs/small/.*' does not fit the network of this run",
+                    ended.errors)
+    assert ended.errors.count("\n") == 1
+    assert not (tmp_path / "runs" / "large").exists()
+
+
 def test_demo(castle, tmp_path):
     ended = castle("demo", "--steps", 100, "--games", 4, "--name", "demo")
     assert ended.status == 0
@@ -406,7 +486,12 @@ BAD = {
                           ["cannot make folder 'key.toml'"]),
     "training below a file": (["train", "--runs", "key.toml/x"], ["cannot make folder"]),
     "demo below a file": (["demo", "--runs", "key.toml"], ["cannot make folder 'key.toml'"]),
-    "bad baseline": (["train", "--baselines", "random", "gready"], ["'gready'", "allowed"]),
+    "bad baseline": (["train", "--opponents", "uniform", "--baselines", "random", "gready"],
+                     ["'gready'", "allowed"]),
+    "network that is none": (["train", "--network", "hats"], ["network is 'hats'", "lanes"]),
+    "network of no module": (["train", "--network", "nowhere:net"], ["'nowhere:net'", "MODULE"]),
+    "reward that is none": (["train", "--reward", "hats"], ["reward is 'hats'", "margin"]),
+    "weights from nowhere": (["train", "--init-from", "nowhere.pt"], ["'nowhere.pt'"]),
     "odd evaluation": (["train", "--evaluation-games", 3], ["games is 3", "even"]),
     "odd report": (["train", "--report-games", 7], ["games is 7", "even"]),
     "odd demo": (["demo", "--games", 7], ["games is 7", "even"]),

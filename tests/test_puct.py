@@ -123,7 +123,7 @@ def fresh_evaluator(game: Game) -> puct.Evaluator:
 def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None:
     states = late_positions(STORM, 3, 200)
     assert min(state.ply for state in states) >= 13
-    agent = searcher(STORM, 800, fresh_evaluator(STORM))
+    agent = searcher(STORM, 400, fresh_evaluator(STORM))
     actions = agent.select_actions(stack(states), rng())
     values = root_values(agent.search(stack(states)))
     exact = [action_values(STORM, state, 16 - state.ply) for state in states]

@@ -160,7 +160,8 @@ def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path):
     _, evaluations = learn(game, settings, tmp_path)
     assert evaluations[-1]["regret"]["low"] is None
     shown = draw_learning(tmp_path, "learning", "ppo", json.loads(json.dumps(evaluations)))
-    assert re.search(r"from ply 6 on: \d+\.\d\d VP per move", shown)
+    assert re.search(r"its regret from \d+\.\d\d to \d+\.\d\d VP per move", shown)
+    assert re.search(r"^\| untrained \|.* \d+\.\d\d \|$", shown, re.MULTILINE)
     assert (tmp_path / "learning-regret.png").is_file()
 
 

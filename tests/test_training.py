@@ -21,11 +21,19 @@ from small_runs import (
     training_state,
     wait_until,
 )
+from stable_baselines3.common.callbacks import BaseCallback
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
 
-from agents.networks.checkpoint import Checkpoint, load_checkpoint, newest_checkpoint
+from agents.networks.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    load_checkpoint,
+    newest_checkpoint,
+)
+from agents.networks.network import NetworkConfig, build_network
 from agents.training.config import PPOConfig
-from castle_env import Game, OptionError, load_ruleset
+from castle_env import Game, OptionError, load_ruleset, make_agent
 from castle_env.vector_env import CastleVectorEnv
 
 GAMES = {name: Game(load_ruleset(name)) for name in ("storm", "sudden-death")}
@@ -137,6 +145,88 @@ def test_the_learning_rate_goes_on_falling_after_a_resume(tmp_path):
         rates = events(tmp_path / name)["train/learning_rate"]
         assert [step for step, _ in rates] == [ROLLOUT * n for n in range(first, 5)]
         assert [rate for _, rate in rates] == pytest.approx([8e-3, 6e-3, 4e-3, 2e-3][first - 1:])
+
+
+def test_rates_are_never_negative():
+    settings = config(steps=1000, learning_rate=0.01, last_learning_rate=0.002)
+    rates = [settings.rate_after(steps) for steps in (0, 500, 1000, 1001, 10**9)]
+    assert rates == pytest.approx([0.01, 0.006, 0.002, 0.002, 0.002])
+
+
+def test_a_rollout_longer_than_the_run_is_learned_from_at_a_positive_rate(tmp_path):
+    """5,000 steps end in the middle of the first rollout of 512 games."""
+    run(STORM, config(steps=5000, num_envs=512, n_steps=16, batch_size=2048), tmp_path)
+    assert [(step, rate) for step, rate in events(tmp_path)["train/learning_rate"]] == [
+        (8192, pytest.approx(2e-5))]
+
+
+def test_beyond_its_end_a_run_goes_on_at_its_last_rate(tmp_path):
+    settings = config(steps=2 * ROLLOUT, learning_rate=1e-2, last_learning_rate=2e-3)
+    run(STORM, settings, tmp_path)
+    steps, _ = run(STORM, settings, tmp_path, load_checkpoint(tmp_path), until=4 * ROLLOUT)
+    assert steps == 4 * ROLLOUT
+    assert [rate for _, rate in events(tmp_path)["train/learning_rate"]] == pytest.approx(
+        [6e-3, 2e-3, 2e-3, 2e-3])
+
+
+# From Python
+
+
+class Counting(BaseCallback):
+    """Counts what Stable-Baselines3 calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[int] = []
+        self.rollouts = 0
+
+    def _on_rollout_end(self) -> None:
+        self.rollouts += 1
+
+    def _on_step(self) -> bool:
+        self.steps.append(self.num_timesteps)
+        return True
+
+
+def small_network(game: Game) -> nn.Module:
+    return build_network(game, NetworkConfig("dense", 3, 1, 5))
+
+
+@pytest.mark.parametrize("kind", ["callbacks", "network", "init_from"])
+def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(tmp_path, kind):
+    settings, counting = config(evaluate_every=2 * ROLLOUT, **POOL), Counting()
+    run(STORM, config(seed=9), tmp_path / "other")
+    before = load_checkpoint(tmp_path / "other")
+    given: dict[str, Any] = {"callbacks": {"callbacks": [counting]},
+                             "network": {"network": small_network},
+                             "init_from": {"init_from": before}}[kind]
+    steps, evaluations = run(STORM, settings, tmp_path / "run", **given)
+    assert steps == 4 * ROLLOUT
+    assert [evaluation["steps"] for evaluation in evaluations] == [0, 256, 512]
+    assert checkpoint_steps(tmp_path / "run") == [0, 256, 512]
+    checkpoint = load_checkpoint(tmp_path / "run")
+    pool = checkpoint.card["results"]["pool"]
+    assert [row["name"] for row in pool[3:]] == ["step-256", "step-512"]
+    first = load_checkpoint(tmp_path / "run" / "checkpoints" / "step-0000000000.pt")
+    if kind == "callbacks":
+        assert counting.rollouts == 4
+        assert counting.steps == list(range(16, 513, 16))
+    elif kind == "network":
+        assert checkpoint.card["network"]["kind"] == "test_training:small_network"
+        assert "dense.weight" in checkpoint.tensors["policy"]
+        agent = make_agent(f"ppo:{tmp_path / 'run'}", STORM)
+        assert same(agent.policy.network.state_dict(), checkpoint.tensors["policy"])
+        run(STORM, settings, tmp_path / "resumed", halfway(tmp_path / "run"), **given)
+        assert same(*(training_state(tmp_path / name) for name in ("run", "resumed")))
+    else:
+        assert same(first.tensors["policy"], before.tensors["policy"])
+        assert not same(checkpoint.tensors["policy"], before.tensors["policy"])
+
+
+def test_a_network_that_cannot_be_imported_is_told_when_it_is_asked_for(tmp_path):
+    run(STORM, config(), tmp_path, network=lambda game: small_network(game))
+    with pytest.raises(CheckpointError, match=r"does not hold the network .*<lambda>"):
+        make_agent(f"ppo:{tmp_path}", STORM)
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
@@ -284,7 +374,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
 
 
 def test_config_survives_json():
-    settings = config(baselines=("random", "mcts:20"))
+    settings = config(opponents="uniform", baselines=("random", "mcts:20"))
     assert PPOConfig.from_dict(settings.to_dict()) == settings
     with pytest.raises(OptionError, match="unknown training option 'hats'; allowed: steps, seed"):
         PPOConfig.from_dict({"hats": 3})
@@ -310,6 +400,7 @@ def test_config_survives_json():
     ({"ent_coef": float("nan")}, "ent_coef is nan"),
     ({"vf_coef": float("nan")}, "vf_coef is nan; allowed: a number from 0 on"),
     ({"vf_coef": -1.0}, r"vf_coef is -1\.0"),
+    ({"baselines": ("greedy",)}, "baselines are greedy and opponents is 'self'; allowed: .*pool"),
     ({"batch_size": 1}, "batch_size is 1"),
     ({"batch_size": 127}, "batch_size is 127.*128"),
 ])

@@ -27,7 +27,9 @@ Ints = npt.NDArray[np.int64]
 class Policy:
     """A network with the rules of its game.
 
-    reward: what its values count, "margin", "outcome", or the import path of another reward.
+    reward: what its values count, "margin", "outcome", or the import path of another reward;
+    value_scale: what the network's values are multiplied by to be VP, or such rewards. symmetries:
+    the sides from which it looks at a position, as `symmetry_maps` gives them.
     A network that is not symmetric by construction is shown each position from all sides, and the
     means of logits and values count, unless `one_side` is set.
     """
@@ -38,10 +40,10 @@ class Policy:
         self.game: Final = game
         self.network: Final = network
         self.reward: Final = reward
-        self._value_scale: Final = margin_scale(game) if reward == "margin" else 1.0
+        self.value_scale: Final = margin_scale(game) if reward == "margin" else 1.0
         maps = symmetry_maps(game)
         few = one_side or is_symmetric(network)
-        self._maps: Final = tuple(array[:1] if few else array for array in maps)
+        self.symmetries: Final = (maps[0][:1], maps[1][:1]) if few else maps
 
     @property
     def device(self) -> torch.device:
@@ -62,7 +64,7 @@ class Policy:
         logits = np.where(legal, logits, -np.inf).astype(np.float64)
         weights: npt.NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
-        return weights.astype(np.float32), (values * self._value_scale).astype(np.float32)
+        return weights.astype(np.float32), (values * self.value_scale).astype(np.float32)
 
     def evaluate_states(self, states: PositionArray) -> tuple[Floats, Floats]:
         """`evaluate` for positions (n,), none of them over."""
@@ -71,7 +73,7 @@ class Policy:
     def logits_and_values(self, observations: Floats) -> tuple[Floats, Floats]:
         """Logits (n, num_actions) of all actions, legal or not, and values (n,) in rewards."""
         flat = observations.reshape(len(observations), -1)
-        images, action_maps = self._maps
+        images, action_maps = self.symmetries
         shown = np.concatenate([flat[:, image] for image in images]) if len(images) > 1 else flat
         with torch.inference_mode():
             tensor = torch.as_tensor(shown, device=self.device).view(-1, *OBSERVATION_SHAPE)

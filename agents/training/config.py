@@ -149,7 +149,7 @@ class PPOConfig(RunConfig):
     clip_range: float = 0.2
     """Greatest change of a probability ratio that is rewarded."""
     baselines: tuple[str, ...] = ()
-    """Agents that are in the opponent pool from start to end."""
+    """Agents that are in the opponent pool, where there is one, from start to end."""
     opponents: Opponents = "self"
     """Who the learner plays: itself, learning from both seats; or opponents from a pool of itself,
     past selves and baselines, drawn prioritised (those of about its strength more often), uniform,
@@ -167,6 +167,10 @@ class PPOConfig(RunConfig):
         self._check_numbers(("gamma", "gae_lambda", "ent_coef"))
         if not self.vf_coef >= 0:
             raise OptionError(f"vf_coef is {self.vf_coef}; allowed: a number from 0 on")
+        if self.baselines and self.opponents == "self":
+            raise OptionError(f"baselines are {', '.join(self.baselines)} and opponents is 'self'; "
+                              "allowed: baselines in a pool, with opponents prioritised or uniform "
+                              "or latest")
         # The advantages of a minibatch are divided by their spread, which a single one has not.
         rollout = self.num_envs * self.n_steps
         if self.batch_size == 1 or rollout % self.batch_size == 1:

@@ -228,7 +228,7 @@ def solver_solve(preset: str) -> Iterator[Run]:
 def training(preset: str) -> Iterator[Run]:
     """The learner's decisions in whole iterations, rollout and update, of `castle train`.
 
-    The config is the preset "standard". The pool is full, as in the middle of a run.
+    The config is the preset "standard". A pool, where there is one, is full as in mid-run.
     """
     from stable_baselines3.common.logger import Logger
 
@@ -237,7 +237,7 @@ def training(preset: str) -> Iterator[Run]:
 
     learner = PPOLearner(Game(load_ruleset(preset)), PRESETS["standard"])
     learner.model.set_logger(Logger(None, []))
-    for _ in range(learner.config.pool_size):
+    for _ in range(learner.config.pool_size if learner.pool else 0):
         learner.add_snapshot()
     with _training_threads():
         yield rate(partial(_learn, learner.model))

@@ -1,4 +1,4 @@
-"""`castle export`: a trained agent as two small files that can be shipped."""
+"""`castle export`: a trained agent as two small files that can be shipped, or as ONNX."""
 
 import json
 import re
@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import tyro
 
-from agents.networks.checkpoint import load_checkpoint, save_checkpoint
+from agents.networks.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from agents.networks.policy import checkpoint_path, policy_of
 from agents.runs import RunError, check_writable
 from castle_env import Game, OptionError, Ruleset
 
@@ -19,33 +20,52 @@ KEPT: Final = ("algorithm", "network", "weights", "reward", "steps", "hours", "c
 
 @dataclass(frozen=True)
 class Export:
-    """Write the network of a finished training run, and its card, to a file and one beside it."""
+    """Write a trained network to a file, with its card beside it, or as ONNX."""
 
-    run: tyro.conf.Positional[Path]
-    """Folder of the training run."""
-    out: Path
-    """File of the weights, NAME.pt; the card is NAME.json."""
+    agent: tyro.conf.Positional[str]
+    """Folder of a training run; for ONNX also a checkpoint or a shipped agent's name."""
+    out: Path | None = None
+    """File of the weights of a finished run, NAME.pt; the card is NAME.json."""
+    onnx: Path | None = None
+    """File of the network for other programs, NAME.onnx."""
 
 
 def run(options: Export) -> None:
-    """Write both files and say how large they are.
+    """Write the files and say how large they are."""
+    if options.out is None and options.onnx is None:
+        raise OptionError("neither --out nor --onnx is given; allowed: one of them or both")
+    for name, path, suffix in (("out", options.out, ".pt"), ("onnx", options.onnx, ".onnx")):
+        if path is not None and path.suffix != suffix:
+            raise OptionError(f"{name} is {str(path)!r}; allowed: a name that ends in {suffix}")
+    checkpoint = load_checkpoint(checkpoint_path(options.agent))
+    written = []
+    if options.out is not None:
+        _write_weights(checkpoint, Path(options.agent), options.out)
+        written += [options.out, options.out.with_suffix(".json")]
+    if options.onnx is not None:
+        from agents.networks.onnx_file import write_onnx
 
-    The card has the command that began the run, without the options that say where it was written.
+        check_writable(options.onnx)
+        write_onnx(policy_of(checkpoint), options.onnx)
+        written.append(options.onnx)
+    for path in written:
+        print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def _write_weights(checkpoint: Checkpoint, folder: Path, out: Path) -> None:
+    """Write the network and its card.
+
+    The card has the command that began the run, without the options that say where it was written,
+    and the evaluations of the run, of which the first is that of the untrained network.
     """
-    if options.out.suffix != ".pt":
-        raise OptionError(f"out is {str(options.out)!r}; allowed: a name that ends in .pt")
-    checkpoint = load_checkpoint(options.run)
-    results = _results(options.run, options.out.stem)
-    check_writable(options.out)
+    results = _results(folder, out.stem)
+    check_writable(out)
     card = checkpoint.card
     save_checkpoint(
-        options.out, {"policy": checkpoint.tensors["policy"]},
-        Game(Ruleset.from_dict(card["ruleset"])),
+        out, {"policy": checkpoint.tensors["policy"]}, Game(Ruleset.from_dict(card["ruleset"])),
         {key: card[key] for key in KEPT}
         | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results,
-           "untrained": card["results"]["evaluations"][0]})
-    for path in (options.out, options.out.with_suffix(".json")):
-        print(f"{path}: {path.stat().st_size:,} bytes")
+           "evaluations": card["results"]["evaluations"]})
 
 
 def _results(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from stable_baselines3.common.utils import get_device
 from torch import nn
 
 from agents.networks.agent import NetworkAgent
-from agents.networks.network import NetworkFactory, build_network, is_symmetric
+from agents.networks.network import NetworkFactory, build_network, is_symmetric, make_network
 from agents.networks.policy import Policy
 from agents.networks.symmetry import symmetry_maps
 from agents.openings import longest_opening
@@ -41,7 +41,8 @@ class AZLearner:
         self.steps = 0
         self.updates = 0
         torch.manual_seed(config.seed)
-        made = network(game) if network else build_network(game, config.network_config)
+        made = make_network(game, network) if network else build_network(
+            game, config.network_config)
         self.network: Final[nn.Module] = made.to(get_device(config.device))
         self.optimizer: Final = torch.optim.AdamW(
             self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)

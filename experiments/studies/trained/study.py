@@ -12,7 +12,7 @@
     steps = 300_000
 
     [variants]
-    "look ahead 1 ply" = {lookahead = 1}        # what each differs in; "base" itself comes first
+    "two blocks" = {blocks = 2}                  # what each differs in; "base" itself comes first
 
 Without `base` there are only the variants. A variant may name another `algorithm`; its other keys
 are then that algorithm's options, and those of the base are left aside.
