@@ -5,9 +5,9 @@ Input "observation": (batch, PLANES, 6, 6), float32, as float32 environments sho
 `Policy.evaluate`. The batch may have any size. What a policy does about symmetries is in the file.
 """
 
-import io
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -54,7 +54,7 @@ class _Whole(nn.Module):
             logits, values = self.network(observation)
             return logits, values * self._scale
         flat = observation.flatten(1)
-        seen = [self.network(flat[:, self.images[index]].unflatten(1, OBSERVATION_SHAPE))
+        seen = [self.network(flat[:, self.images[index]].reshape(-1, *OBSERVATION_SHAPE))
                 for index in range(self._count)]
         logits = sum(logits[:, self.actions[index]] for index, (logits, _) in enumerate(seen))
         values = sum(values for _, values in seen)
@@ -80,18 +80,18 @@ def write_onnx(policy: Policy, path: Path) -> None:
 
 def _exported(whole: nn.Module, example: torch.Tensor) -> bytes:
     names = ("observation", "logits", "value")
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        file = Path(folder) / "network.onnx"
         warnings.simplefilter("ignore")  # the exporter's, about shapes that never change
         try:
             torch.onnx.export(
-                whole, (example,), buffer, dynamo=False, opset_version=OPSET,
+                whole, (example,), file, dynamo=False, opset_version=OPSET,
                 input_names=names[:1], output_names=names[1:],
                 dynamic_axes={name: {0: "batch"} for name in names})
         except Exception as error:  # a network of one's own can hold anything
             said = str(error).partition("\n")[0]
             raise ONNXError(f"this network cannot be written as ONNX: {said}") from error
-    return buffer.getvalue()
+        return file.read_bytes()
 
 
 def _positions(game: Game) -> PositionArray:
