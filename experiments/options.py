@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from experiments.backend import MAX_WORKERS, Backend, LocalBackend, RayBackend
 
 Mode: TypeAlias = Literal["storm", "sudden-death"]
 MODES: Final[tuple[Mode, ...]] = ("storm", "sudden-death")
+
+_UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_MEMORY: Final = re.compile(r"([1-9][0-9]*)(B|KiB|MiB|GiB)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +131,15 @@ class MatchOptions(GameOptions, BackendOptions):
     """Seed of openings, agents and bootstrap."""
     save_games: Path | None = None
     """Also write the games to this new file, as they are finished."""
+
+
+def memory_bytes(text: str) -> int:
+    """Number of bytes from text such as "4GiB"; raises `OptionError`."""
+    match = _MEMORY.fullmatch(text)
+    if match is None:
+        raise OptionError(f"memory is {text!r}; allowed: a whole number with a unit, as in 4GiB "
+                          f"({', '.join(_UNITS)})")
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def command_line() -> str:

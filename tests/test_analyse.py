@@ -21,8 +21,8 @@ from castle_env import (
 )
 from castle_env.game_file import GameFileError, format_game, read_games
 from castle_env.game_record import GameRecord, Note, record_game
-from experiments.commands.analyse import Analyse, parse_game, run
-from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position
+from experiments.commands.analyse import Analyse, run
+from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position, parse_moves
 from experiments.play import analysed_file
 
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))
@@ -114,7 +114,7 @@ def test_command_on_a_position(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_first_moves_of_storm_come_from_the_book() -> None:
     play = PerfectPlay(STORM)
-    values = list(judge_game(play, parse_game(STORM, "Nc, Nd")))
+    values = list(judge_game(play, parse_moves(STORM, "Nc, Nd")))
     assert values[0].best_value == -4
     assert play.solver.nodes == 0
 

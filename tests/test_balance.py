@@ -111,14 +111,14 @@ def test_shipped_studies() -> None:
 
 
 def test_shipped_results_hold_all_cells_of_their_studies() -> None:
-    folders = [folder for folder in RESULTS.iterdir() if folder.name in study_names()]
+    # Trainings change with the options of training; what rulesets are worth does not.
+    folders = [RESULTS / name for name in study_names() if load_study(name).subject == "rulesets"]
     assert len(folders) > 7
     for folder in folders:
-        study = load_study(folder / "study.toml")
+        study = load_study(folder / "study.toml", "balance")
         rows = read_cells(folder / "cells.jsonl")[0]
-        if study.subject == "rulesets":
-            assert {cell.key for cell in study.cells()} <= set(rows)
-            assert findings_of(study, rows).answer in (folder / "report.md").read_text()
+        assert {cell.key for cell in study.cells()} <= set(rows)
+        assert findings_of(study, rows).answer in (folder / "report.md").read_text()
 
 
 @pytest.mark.parametrize("options", [{"study": "ablation"}, {"resume": RESULTS / "ablation"}])

@@ -21,9 +21,10 @@ from castle_env import Game, OptionError, Ruleset, load_ruleset
 from castle_env.board import PASS
 from castle_env.game_file import read_games
 from castle_env.game_record import GameRecord
-from experiments.commands.play import Play, players_of, run
+from experiments.commands.play import Play, run
 from experiments.play.dialogue import columns
 from experiments.play.game_in_play import HUMAN, new_game
+from experiments.play.seating import players_of
 from experiments.play.terminal import Terminal, interruptible
 
 STORM = Game(load_ruleset("storm"))
@@ -214,12 +215,12 @@ def test_a_wrong_line_changes_nothing(play, capsys, line, message):
 
 def test_players_of_each_seat():
     rules = STORM.rules
-    assert players_of(Play(), rules) == ("human", "ppo-storm")
-    assert players_of(Play(), load_ruleset("sudden-death")) == ("human", "ppo-sudden-death")
-    assert players_of(Play(), SMALL.rules) == ("human", "alphabeta:4")
-    assert players_of(Play(seat="1", against="greedy"), rules) == ("greedy", "human")
-    assert players_of(Play(seat="both"), rules) == ("human", "human")
-    assert players_of(Play(seat="none", against="mcts:9"), rules) == ("ppo-storm", "mcts:9")
+    assert players_of(rules) == ("human", "ppo-storm")
+    assert players_of(load_ruleset("sudden-death")) == ("human", "ppo-sudden-death")
+    assert players_of(SMALL.rules) == ("human", "alphabeta:4")
+    assert players_of(rules, "1", "greedy") == ("greedy", "human")
+    assert players_of(rules, "both") == ("human", "human")
+    assert players_of(rules, "none", "mcts:9") == ("ppo-storm", "mcts:9")
 
 
 def test_the_same_seed_and_moves_bring_the_same_replies(play):

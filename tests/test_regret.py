@@ -14,7 +14,6 @@ from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_a
 from castle_env.position import PositionArray, unstack
 from castle_env.symmetry import map_bits
 from experiments.cli import main
-from experiments.commands import regret
 from experiments.measure import decisions
 from experiments.measure.decisions import (
     OWN_GAMES,
@@ -23,6 +22,7 @@ from experiments.measure.decisions import (
     Decision,
     choices_in_own_games,
     choices_in_random_play,
+    choose_and_judge,
     judge_all,
     summarise_decisions,
 )
@@ -186,10 +186,9 @@ def test_games_go_on_from_the_choices_and_random_play_is_the_same_for_all():
 
 def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play):
     def measured(names: list[str], seed: int) -> list[Decision]:
-        options = regret.Regret(agents=tuple(names), games=4, positions=4, opening_plies=2,
-                                seed=seed)
         agents = [make_agent(name, SMALL) for name in names]
-        return [decision for decision in regret.measure(options, small_play, agents)
+        return [decision for decision in choose_and_judge(small_play, agents, games=4, positions=4,
+                                                          from_ply=4, opening_plies=2, seed=seed)
                 if decision.agent == "random"]
 
     alone = measured(["random"], 0)

@@ -16,8 +16,9 @@ from castle_env.game_file import GameFileError, format_game
 from castle_env.game_record import GameRecord, Note, record_game
 from castle_env.raster import draw_rgb
 from castle_env.svg import draw_svg
-from experiments.commands import replay
-from experiments.commands.replay import Replay, frame_text, next_index, run
+from experiments.commands.replay import Replay, run
+from experiments.play import replay
+from experiments.play.replay import frame_text, next_index
 from experiments.report.replay_page import page
 
 STORM = Game(load_ruleset("storm"))

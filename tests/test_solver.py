@@ -31,7 +31,8 @@ from castle_env.kernels import (
 )
 from castle_env.position import unstack
 from castle_env.symmetry import map_bits
-from experiments.commands.solve import Solve, memory_bytes, run
+from experiments.commands.solve import Solve, run
+from experiments.options import memory_bytes
 
 Keys = dict[str, Any]
 STORM = Game(load_ruleset("storm"))

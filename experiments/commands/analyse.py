@@ -9,8 +9,8 @@ import tyro
 
 from agents.runs import check_writable, write_json_atomic
 from agents.solve.perfect_play import PerfectPlay
-from castle_env import ActionError, Game, OptionError
-from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position
+from castle_env import OptionError
+from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position, parse_moves
 from experiments.options import Mode, chosen_game
 from experiments.play.analysed_file import analyse_file
 from experiments.report.judged_moves import print_moves, totals
@@ -52,7 +52,7 @@ def run(options: Analyse) -> None:
     is_game = "/" not in options.what
     play = PerfectPlay(game)
     position = game.initial_state() if is_game else game.parse_position(options.what)
-    found: Iterable[JudgedMove] = (judge_game(play, parse_game(game, options.what)) if is_game
+    found: Iterable[JudgedMove] = (judge_game(play, parse_moves(game, options.what)) if is_game
                                   else judge_position(play, position))
     moves = print_moves(found)
     if is_game:
@@ -64,16 +64,3 @@ def run(options: Analyse) -> None:
             "kind": "game" if is_game else "position",
             "moves": [asdict(move) for move in moves],
         })
-
-
-def parse_game(game: Game, text: str) -> list[int]:
-    """Actions of a game from their texts; raises `ActionError` and `IllegalActionError`."""
-    names = text.replace(",", " ").split()
-    if not names:
-        raise ActionError(f"{text!r} holds no moves; allowed: moves separated by commas or spaces, "
-                          "or the text of a position")
-    actions = [game.parse_action(name) for name in names]
-    position = game.initial_state()
-    for action in actions:
-        position = game.apply(position, action)
-    return actions

@@ -3,18 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import randbits
-from typing import Final, Literal
+from typing import Literal
 
-from castle_env import Agent, Game, OptionError, Position, Ruleset, load_ruleset, make_agent
+from castle_env import Agent, Game, OptionError, Position, make_agent
 from experiments.options import RulesetOptions
 from experiments.play.dialogue import Dialogue
 from experiments.play.game_in_play import HUMAN, new_game
 from experiments.play.games_file import new_games_file
+from experiments.play.seating import players_of
 from experiments.play.terminal import Terminal
-
-# Who plays where nobody is named: the networks that come with the package know one ruleset each.
-NETWORKS: Final = {"storm": "ppo-storm", "sudden-death": "ppo-sudden-death"}
-OPPONENT: Final = "alphabeta:4"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +23,13 @@ class Play(RulesetOptions):
     """
 
     against: str | None = None
-    """Agent that plays against you, with --seat none that of player 1; when left out, the trained
+    """Agent that plays against you, with --seat none the second player; when left out, the trained
     network for these rules that comes with the package, alphabeta:4 where there is none."""
     seat: Literal["0", "1", "both", "none"] = "0"
-    """Player that you are; both: two persons; none: watch two agents."""
+    """Where you sit: 0, you move first; 1, you move second; both: two persons; none: watch two
+    agents."""
     first: str | None = None
-    """With --seat none: agent of player 0; when left out, chosen as for --against."""
+    """With --seat none: agent that moves first; when left out, chosen as for --against."""
     seed: int | None = None
     """Seed of the agents; drawn anew when left out."""
     start: str | None = None
@@ -53,7 +51,7 @@ class Play(RulesetOptions):
 def run(options: Play) -> None:
     """Play until the person quits or the input ends; `OptionError` then if lines were wrong."""
     game = options.game()
-    players = players_of(options, game.rules)
+    players = players_of(game.rules, options.seat, options.against, options.first)
     if options.web:
         _serve(options, game, players)
         return
@@ -66,26 +64,6 @@ def run(options: Play) -> None:
         dialogue = Dialogue(live, agents, Terminal(), save, options.seconds, options.pause)
         dialogue.run()
     dialogue.check_input()
-
-
-def players_of(options: Play, rules: Ruleset) -> tuple[str, str]:
-    """Names of players 0 and 1; raises `OptionError` for agents that have no seat."""
-    if options.first is not None and options.seat != "none":
-        raise OptionError(f"first is {options.first!r} with --seat {options.seat}; allowed: only "
-                          "with --seat none, since player 0 is you or --against")
-    if options.against is not None and options.seat == "both":
-        raise OptionError(f"against is {options.against!r} with --seat both; allowed: no agent, "
-                          "since both players are persons")
-    default = default_opponent(rules)
-    opponent = options.against or default
-    return {"0": (HUMAN, opponent), "1": (opponent, HUMAN), "both": (HUMAN, HUMAN),
-            "none": (options.first or default, opponent)}[options.seat]
-
-
-def default_opponent(rules: Ruleset) -> str:
-    """The network for a ruleset, `OPPONENT` where there is none."""
-    return next((name for preset, name in NETWORKS.items()
-                 if load_ruleset(preset).digest == rules.digest), OPPONENT)
 
 
 def _agents(game: Game, players: tuple[str, str]) -> tuple[Agent | None, Agent | None]:

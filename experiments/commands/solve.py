@@ -3,11 +3,9 @@
 With `--book-plies` it makes a book of exact values instead.
 """
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
 
 import tyro
 from rich.console import Console
@@ -15,16 +13,12 @@ from rich.console import Console
 from agents.runs import check_writable, write_json_atomic
 from agents.search.horizon_search import MAX_PLIES
 from agents.solve.book import build, card_path
-from agents.solve.storm_solver import SearchProgress, Solver
+from agents.solve.storm_solver import Solver
 from agents.solve.sudden_death_solver import SuddenDeathSolver
-from castle_env import Game, OptionError, Position, load_ruleset
+from castle_env import Game, OptionError, load_ruleset
 from castle_env.ruleset import SUDDEN_DEATH
-from experiments.options import BackendOptions, command_line
-from experiments.report import bounds as sudden_death
-
-_UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_MEMORY: Final = re.compile(r"([1-9][0-9]*)(B|KiB|MiB|GiB)")
-_RESULTS: Final = {1: "wins", 0: "draws", -1: "loses"}
+from experiments.options import BackendOptions, command_line, memory_bytes
+from experiments.report import storm_proof, sudden_death_proof
 
 
 @dataclass(frozen=True)
@@ -57,17 +51,6 @@ class Solve(BackendOptions):
     its own; the book does not depend on their number."""
 
 
-@dataclass
-class Proven:
-    """What is proven of a position so far, for the mover: see `Solver`."""
-
-    result: int | None = None
-    value: int | None = None
-    line: list[int] = field(default_factory=list)
-    moves: dict[int, int] = field(default_factory=dict)
-    complete: bool = False
-
-
 def run(options: Solve) -> None:
     """Solve, print, and write the file if one was asked for; the same when interrupted."""
     game = Game(load_ruleset(options.ruleset or options.preset))
@@ -84,17 +67,19 @@ def run(options: Solve) -> None:
     position = (game.initial_state() if options.position is None
                 else game.parse_position(options.position))
     console = Console(stderr=True)
-    proven = Proven()
+    proven = storm_proof.Proven()
     with console.status("") as status:
         solver = Solver(game, memory_bytes(options.memory), options.threads,
-                        lambda progress: status.update(progress_text(game, progress)))
+                        lambda progress: status.update(
+                            storm_proof.progress_text(game, progress)))
         try:
-            prove(solver, position, options.wdl, proven)
+            storm_proof.prove(solver, position, options.wdl, proven)
         finally:
             status.stop()
-            print(report(game, position, proven, solver))
+            print(storm_proof.report(game, position, proven, solver))
             if options.json:
-                write_json_atomic(options.json, to_dict(game, position, proven, solver))
+                write_json_atomic(options.json,
+                                  storm_proof.to_dict(game, position, proven, solver))
 
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
@@ -113,15 +98,15 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
     with Console(stderr=True).status("") as status:
         solver = SuddenDeathSolver(
             game, memory_bytes(options.memory),
-            lambda proof: status.update(sudden_death.progress_text(proof)))
+            lambda proof: status.update(sudden_death_proof.progress_text(proof)))
         try:
             solver.solve(position, options.plies if options.bounds else MAX_PLIES)
         finally:
             status.stop()
-            print(sudden_death.report(game, position, solver.proof))
+            print(sudden_death_proof.report(game, position, solver.proof))
             if options.json:
                 write_json_atomic(options.json,
-                                  sudden_death.to_dict(game, position, solver.proof))
+                                  sudden_death_proof.to_dict(game, position, solver.proof))
 
 
 def make_book(options: Solve, game: Game) -> None:
@@ -139,83 +124,3 @@ def make_book(options: Solve, game: Game) -> None:
                          f"{done:,} of {total:,} positions of ply {options.book_plies} solved"))
     print(f"book: {options.out} and {card_path(options.out)}, {len(book.values):,} positions, "
           f"start {book.value(game.initial_state()):+d} for A, in {perf_counter() - started:.0f} s")
-
-
-def memory_bytes(text: str) -> int:
-    """Number of bytes from text such as "4GiB"; raises `OptionError`."""
-    match = _MEMORY.fullmatch(text)
-    if match is None:
-        raise OptionError(f"memory is {text!r}; allowed: a whole number with a unit, as in 4GiB "
-                          f"({', '.join(_UNITS)})")
-    return int(match[1]) * _UNITS[match[2]]
-
-
-def prove(solver: Solver, position: Position, wdl: bool, out_proven: Proven) -> None:
-    """Answer everything that is asked, noting each answer as soon as it is proven."""
-    if wdl:
-        out_proven.result = solver.wdl(position)
-    else:
-        out_proven.value = solver.solve(position)
-        out_proven.result = (out_proven.value > 0) - (out_proven.value < 0)
-        out_proven.line = solver.principal_variation(position)
-        for action, value in solver.each_move_value(position):
-            out_proven.moves[action] = value
-    out_proven.complete = True
-
-
-def names_of(game: Game, actions: tuple[int, ...] | list[int]) -> list[str]:
-    """Text of a line of play."""
-    return [game.format_action(action) for action in actions]
-
-
-def bounds_text(progress: SearchProgress) -> str:
-    """The mover's margin as far as it is known at the depth in hand."""
-    bounds = [f"at least {progress.low}"] * (progress.low is not None)
-    bounds += [f"at most {progress.high}"] * (progress.high is not None)
-    return f"depth {progress.depth} of {progress.plies_left}: {', '.join(bounds) or 'any value'}"
-
-
-def progress_text(game: Game, progress: SearchProgress) -> str:
-    """One line about a search under way."""
-    return (f"{bounds_text(progress)}  {progress.nodes:,} nodes  "
-            f"{progress.nodes_per_second / 1e6:.1f} M/s  table {progress.table_fill:.1%}  "
-            f"{' '.join(names_of(game, progress.line))}")
-
-
-def report(game: Game, position: Position, proven: Proven, solver: Solver) -> str:
-    """What is proven, as text."""
-    mover, progress = "AB"[position.ply & 1], solver.progress()
-    lines = [f"position: {game.format_position(position)}"]
-    if proven.result is None:
-        lines.append(f"result:   not proven yet; {bounds_text(progress)}")
-    else:
-        margin = "" if proven.value is None else f", margin {proven.value:+d} for {mover}"
-        lines.append(f"result:   {mover} to move {_RESULTS[proven.result]}{margin}")
-    if proven.line:
-        lines.append(f"line:     {' '.join(names_of(game, proven.line))}")
-    if proven.moves:
-        best_first = sorted(proven.moves, key=lambda action: -proven.moves[action])
-        lines.append("moves:    " + "  ".join(
-            f"{game.format_action(action)} {proven.moves[action]:+d}" for action in best_first))
-    if not proven.complete:
-        lines.append("stopped before everything was proven")
-    lines.append(f"search:   {progress.nodes:,} nodes in {progress.seconds:.1f} s, "
-                 f"{progress.nodes_per_second / 1e6:.1f} M/s, table {progress.table_fill:.1%} full")
-    return "\n".join(lines)
-
-
-def to_dict(game: Game, position: Position, proven: Proven, solver: Solver) -> dict[str, Any]:
-    """What is proven, as plain values; margins are the mover's."""
-    progress = solver.progress()
-    return {
-        "ruleset": game.rules.to_dict(),
-        "position": game.format_position(position),
-        "complete": proven.complete,
-        "result": None if proven.result is None else _RESULTS[proven.result],
-        "value": proven.value,
-        "line": names_of(game, proven.line),
-        "move_values": {game.format_action(action): value
-                        for action, value in proven.moves.items()},
-        "nodes": progress.nodes,
-        "seconds": progress.seconds,
-    }

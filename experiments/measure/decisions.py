@@ -12,6 +12,7 @@ from castle_env import Game, Position
 from castle_env.agent import Agent
 from castle_env.position import PositionArray, unstack
 from experiments.measure.intervals import Interval, clustered_mean_intervals
+from experiments.progress import progress_bar
 
 OWN_GAMES: Final = "own games"
 RANDOM_PLAY: Final = "random play"
@@ -188,3 +189,28 @@ def _row(
         decisions[0].agent, decisions[0].source, seat, ply, len(decisions),
         sum(decision.best > 0 for decision in decisions),
         sum(decision.loses_win for decision in decisions), regret, optimal, loses_win)
+
+
+def choose_and_judge(
+    play: PerfectPlay, agents: Sequence[Agent], games: int, positions: int, from_ply: int,
+    opening_plies: int, seed: int,
+) -> list[Decision]:
+    """Let the agents choose, then judge what they chose, ply by ply from `from_ply` on.
+
+    Each agent plays `games` games against itself after random openings, and chooses in `positions`
+    positions of random play at each ply.
+    """
+    game = play.game
+    own = range(opening_plies, game.rules.max_plies)
+    random = range(from_ply, game.rules.max_plies)
+    choices: list[Choice] = []
+    with progress_bar("agents choose", 2 * len(agents)) as advance:
+        for agent in agents:
+            choices += choices_in_own_games(game, agent, games, own, seed)
+            advance(1)
+            choices += choices_in_random_play(game, agent, positions, random, seed)
+            advance(1)
+    choices = [choice for choice in choices if choice.position.ply >= from_ply]
+    choices.sort(key=lambda choice: choice.position.ply)
+    with progress_bar("exact values", len(choices)) as advance:
+        return judge_all(play, choices, advance)

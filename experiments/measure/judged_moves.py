@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agents.solve.perfect_play import PerfectPlay
-from castle_env import Game, Position
+from castle_env import ActionError, Game, Position
 
 _RESULTS: Final = {1: "win", 0: "draw", -1: "loss"}
 
@@ -26,6 +26,19 @@ class JudgedMove:
     best_moves: list[str]
     regret: int
     mark: str
+
+
+def parse_moves(game: Game, text: str) -> list[int]:
+    """Actions of a game from their texts; raises `ActionError` and `IllegalActionError`."""
+    names = text.replace(",", " ").split()
+    if not names:
+        raise ActionError(f"{text!r} holds no moves; allowed: moves separated by commas or spaces, "
+                          "or the text of a position")
+    actions = [game.parse_action(name) for name in names]
+    position = game.initial_state()
+    for action in actions:
+        position = game.apply(position, action)
+    return actions
 
 
 def judge_game(

@@ -16,6 +16,9 @@ from castle_env.game import Game, Outcome
 from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
 from castle_env.ruleset import Ruleset
+from experiments.measure.records import records_file
+from experiments.options import MatchOptions
+from experiments.progress import progress_bar
 
 # Every agent is measured against the same opponents, whatever it trained against.
 PANEL: Final = ("random", "greedy", "alphabeta:2", "alphabeta:4")
@@ -129,6 +132,17 @@ def _play_task(task: MatchTask) -> list[GameRecord]:
     one, other = (agent_of(task.rules, name) for name in task.agents)
     return _play_group(Game(task.rules), (one, other), task.first, task.count, task.opening_plies,
                        task.seed)
+
+
+def play_pairs(
+    options: MatchOptions, game: Game, pairs: Sequence[tuple[str, str]], title: str
+) -> list[GameRecord]:
+    """Play as the options of a command say, with progress, saving the games if that is asked for.
+    """
+    with (records_file(options.save_games, options.seed) as keep,
+          progress_bar(title, len(pairs) * options.games) as advance):
+        return play_matches(game, pairs, options.games, options.opening_plies, options.seed,
+                            options.start().map, advance, keep)
 
 
 @lru_cache(maxsize=16)

@@ -9,7 +9,7 @@ from agents.runs import write_text_atomic
 from castle_env.drawing import FACES
 from castle_env.game_record import NO_NOTE, GameRecord, Note
 from castle_env.svg import draw_svg
-from experiments.play.replay_files import frames
+from experiments.play.replay_pictures import frames
 
 _PAGE: Final = Template("""\
 <!doctype html>

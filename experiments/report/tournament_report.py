@@ -1,0 +1,58 @@
+"""The report of a tournament: ratings, cross-table, cycles and all pairs."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rich
+
+from castle_env import Game
+from castle_env.game_record import GameRecord
+from experiments.measure import ratings
+from experiments.measure.records import summarise
+from experiments.options import command_line
+from experiments.report import plots
+from experiments.report import run_report as report
+from experiments.report.tables import cross_table_table, ratings_table, to_markdown, to_rich
+
+
+def write(
+    folder: Path, game: Game, config: Mapping[str, Any], agents: Sequence[str],
+    records: Sequence[GameRecord], seed: int,
+) -> None:
+    """Write results, report and pictures into a folder, and print cross-table and ratings.
+
+    agents: names, each pair of which has played. seed: of the bootstrap.
+    """
+    table = ratings.cross_table(records)
+    rated = ratings.rate(table, np.random.default_rng(seed))
+    cycles = ratings.find_cycles(table)
+    summaries = [summarise(records, a, b, seed) for a, b in combinations(agents, 2)]
+    report.write_results(folder, config, game, {
+        "ratings": rated, "cross_table": table, "cycles": cycles, "pairs": summaries})
+    plots.cross_table(table.players, table.shares(), table.games(), folder / "cross-table.png",
+                      game.rules.name)
+    plots.ratings_plot({rating.player: rating.rating for rating in rated}, folder / "ratings.png",
+                       game.rules.name)
+    title = f"Tournament in {game.rules.name}"
+    path = report.write_report(folder, [
+        report.intro(title, command_line(), game, seed),
+        "## Ratings\n", to_markdown(ratings_table(rated, "")), "![Ratings](ratings.png)\n",
+        _cycles_text(cycles), "## Who beats whom\n", to_markdown(cross_table_table(table, "")),
+        "![Cross-table](cross-table.png)\n",
+        "## All pairs\n", report.READING, report.summary_markdown(summaries),
+    ])
+    rich.print(to_rich(cross_table_table(table, f"{title}: points of row against column")))
+    rich.print(to_rich(ratings_table(rated, "Bradley–Terry ratings")))
+    print(_cycles_text(cycles))
+    print(f"report: {path}")
+
+
+def _cycles_text(cycles: tuple[ratings.Cycle, ...]) -> str:
+    if not cycles:
+        return "No cycle: no agent is beaten by one that it, or one it beats, has beaten.\n"
+    lines = [f"- {cycle} ({'certain' if cycle.is_certain else 'not certain'} at 95%)"
+             for cycle in cycles]
+    return "Cycles, which no single number can show:\n\n" + "\n".join(lines) + "\n"
