@@ -152,9 +152,10 @@ class Game:
             reason=self._reason(state),
         )
 
-    def _points(self, state: Position) -> tuple[kernels.Points, kernels.Points]:
+    def _points(self, state: Position) -> tuple[tuple[int, ...], tuple[int, ...]]:
         own, opposing = single.points(self.table, tuple(state))
-        return (opposing, own) if state.ply & 1 else (own, opposing)
+        first, second = (opposing, own) if state.ply & 1 else (own, opposing)
+        return tuple(map(int, first)), tuple(map(int, second))
 
     def _reason(self, state: Position) -> str:
         if self.rules.mode == STORM:

@@ -7,14 +7,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from scripted import Positional, Record
 
-from castle_env import Position, castle_v1, register_agent
+from castle_env import Position, castle_v1
 from castle_env.castle_v1 import AGENTS
 from castle_env.env import CastleEnv
 
 NUM_ENVS, GAMES = 10, 100
 IGNORED = -7  # given to finished games, whose next step starts a new one
-
-register_agent("positional", lambda arguments, game: Positional(game))
 
 
 END_KEYS = ("end_reason", "winner", "margin", "victory_points", "points_by_row")

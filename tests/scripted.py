@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from castle_env import Game, Position, Ruleset, load_ruleset
+from castle_env import Game, Position, Ruleset, load_ruleset, register_agent
 from castle_env.options import RulesetSource
 from castle_env.position import PositionArray, unstack
 
@@ -47,6 +47,9 @@ class Positional:
         legal = self._game.legal_actions(position)
         mixed = position.own * 31 + position.opposing * 17 + position.strongholds * 7
         return legal[(mixed + position.bastion + position.ply * 13) % len(legal)]
+
+
+register_agent("positional", lambda arguments, game: Positional(game))
 
 
 class Scripted:

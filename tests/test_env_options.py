@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,11 +13,18 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers.vector import FlattenObservation
 from scripted import ONE_FACTION, QUICK_DEATH, name_of
+from small_runs import ROLLOUT, config, run
 from stable_baselines3 import A2C, DQN, PPO
 
-from castle_env import IllegalActionError, OptionError, PositionError, castle_v1, load_ruleset
+from castle_env import (
+    Game,
+    IllegalActionError,
+    OptionError,
+    PositionError,
+    castle_v1,
+    load_ruleset,
+)
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
 from castle_env.info import END_REASONS
@@ -24,7 +32,7 @@ from castle_env.ruleset import Ruleset
 from castle_env.vector_env import CastleVectorEnv
 
 MODES = tuple(AutoresetMode)
-A_TO_MOVE = "A5/6/2##B1/1A#A2/3#2/B5 A b3 4,6 1,0 10"
+A_TO_MOVE = "A5/6/2##B1/1A#A2/3#2/B5 A e4 4,6 1,0 10"
 B_TO_MOVE = "A5/6/2##B1/1A#A2/3#2/B5 B b3 4,6 1,0 9"
 OVER = "6/6/2A#2/2B##1/2#3/6 A c3 0,0 7,7 16"
 
@@ -244,17 +252,6 @@ def test_all_becomes_tensors(mode: AutoresetMode, observation: Any, opponent: An
     assert (finals > 0) == (mode == AutoresetMode.SAME_STEP)
 
 
-def test_wrappers_of_observations_reach_the_last_ones() -> None:
-    envs = FlattenObservation(CastleVectorEnv(3, QUICK_DEATH, autoreset_mode="SameStep"))
-    envs.reset(seed=0)
-    ended = np.zeros(3, dtype=np.bool_)
-    while not ended.any():
-        seen, _, ended, _, info = envs.step(envs.unwrapped.action_space.sample())
-    assert seen.shape == (3, 648)
-    assert [None if final is None else final.shape for final in info["final_obs"]] == [
-        (648,) if over else None for over in ended]
-
-
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize("mode", MODES)
 def test_later_steps_leave_earlier_arrays_alone(mode: AutoresetMode, opponent: Any) -> None:
@@ -375,7 +372,8 @@ big = torch.rand(600, 600)
 import gymnasium, castle_env
 if {known}:
     game = castle_env.Game(castle_env.load_ruleset("storm"))
-    castle_env.make_agent({opponent!r}, game)
+    agent = castle_env.make_agent({opponent!r}, game)
+    agent.select_actions(game.initial_states(2000), None)
 envs = gymnasium.make_vec("castle_env/Storm-v1", num_envs=2, vectorization_mode="async",
                           vector_kwargs={{"context": "fork"}}, opponent={opponent!r},
                           illegal="random")
@@ -403,9 +401,10 @@ def test_threads_survive_a_fork() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("known", [False, True])
-def test_a_network_plays_in_forked_environments(known: bool) -> None:
+def test_a_network_plays_in_forked_environments(known: bool, tmp_path: Path) -> None:
     """Pitfall 38, whether the parent has used the agent or only PyTorch."""
-    assert "done" in run_program(ASYNC.format(opponent="ppo-storm", known=known))
+    run(Game(load_ruleset("storm")), config(steps=ROLLOUT, channels=64, hidden=256), tmp_path)
+    assert "done" in run_program(ASYNC.format(opponent=f"ppo:{tmp_path}", known=known))
 
 
 PLAIN_PYTHON = """
