@@ -1,4 +1,4 @@
-"""Trained agents that come with the package: `ppo-storm`, `ppo-sudden-death` and the `az-` pair.
+"""Trained agents that come with the package: `ppo-storm`, `ppo-sudden-death`, `az-storm`.
 
 Their cards beside the weights, `agents/data/NAME.json`, say how they were made.
 """
@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-SHIPPED: Final = ("ppo-storm", "ppo-sudden-death", "az-storm", "az-sudden-death")
+SHIPPED: Final = ("ppo-storm", "ppo-sudden-death", "az-storm")
 
 
 def shipped_path(name: str) -> Path:
