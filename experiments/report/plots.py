@@ -31,9 +31,9 @@ SKY: Final = "#56B4E9"
 BLACK: Final = "#222222"
 GREY: Final = "#767676"
 
-_COLOURS: Final = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
-_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
-_LINES: Final = ("-", "--", "-.", ":")
+COLOURS: Final = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+LINES: Final = ("-", "--", "-.", ":")
 _HATCHES: Final = ("", "///", "...")
 
 # From losing to winning, through white at an even share.
@@ -57,12 +57,12 @@ def learning_curve(
     figure, axes = new_figure(f"Win rate of {subject} while it learns",
                            "band: 95% Wilson interval; a draw counts as half a win", 7.5, 4.2)
     for number, (opponent, curve) in enumerate(curves.items()):
-        _curve(axes, number, curve, f"against {_shown(opponent)}")
+        _curve(axes, number, curve, f"against {shown(opponent)}")
     axes.axhline(0.5, color=GREY, linewidth=1, zorder=0.9)
     axes.set_ylim(0, 1)
     _share_axis(axes, "y", "win rate")
     axes.set_xlabel("training steps")
-    axes.xaxis.set_major_formatter(lambda step, _: _count(step))
+    axes.xaxis.set_major_formatter(lambda step, _: short_count(step))
     legend(figure, axes)
     save(figure, path)
 
@@ -78,7 +78,7 @@ def regret_curve(curve: Sequence[tuple[int, Interval]], path: Path, subject: str
     axes.set_ylim(bottom=0)
     axes.set_ylabel("VP per move")
     axes.set_xlabel("training steps")
-    axes.xaxis.set_major_formatter(lambda step, _: _count(step))
+    axes.xaxis.set_major_formatter(lambda step, _: short_count(step))
     save(figure, path)
 
 
@@ -88,12 +88,12 @@ def _curve(
     """A line with the band of its intervals; `number` tells it from the others of the picture."""
     places = [place for place, _ in curve]
     values = [value for _, value in curve]
-    colour = _COLOURS[number % len(_COLOURS)]
+    colour = COLOURS[number % len(COLOURS)]
     axes.fill_between(places, [value.low for value in values], [value.high for value in values],
                       color=colour, alpha=0.15, linewidth=0)
     axes.plot(places, [value.estimate for value in values], color=colour, linewidth=2,
-              markersize=5, linestyle=_LINES[number % len(_LINES)],
-              marker=_MARKERS[number % len(_MARKERS)], label=label, clip_on=False, zorder=3)
+              markersize=5, linestyle=LINES[number % len(LINES)],
+              marker=MARKERS[number % len(MARKERS)], label=label, clip_on=False, zorder=3)
 
 
 def regret_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
@@ -127,10 +127,10 @@ def _ply_panels(curves: PlyCurves, title: str, label: str) -> tuple[Figure, Sequ
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     panels: list[Axes] = list(grid.flat)
     for axes, (agent, by_source) in zip(panels, curves.items(), strict=False):
-        _style(axes)
+        style(axes)
         for number, (source, curve) in enumerate(by_source.items()):
             _curve(axes, number, curve, source)
-        axes.set_title(_shown(agent), loc="left", fontsize=9.5, color=BLACK)
+        axes.set_title(shown(agent), loc="left", fontsize=9.5, color=BLACK)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in panels[len(curves):]:
         axes.set_visible(False)
@@ -163,7 +163,7 @@ def win_rates(
         places = [row - 0.4 + height * (number + 0.5) for row, _ in found]
         _rate_bars(axes, places, [rate for _, rate in found], 0.88 * height, number, seat)
     axes.axvline(0.5, color=GREY, linewidth=1, zorder=0.9)
-    axes.set_yticks(range(len(rates)), [f"against {_shown(name)}" for name in rates])
+    axes.set_yticks(range(len(rates)), [f"against {shown(name)}" for name in rates])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rates) - 0.5, -0.5)
     axes.set_xlim(0, 1)
@@ -177,7 +177,7 @@ def _rate_bars(
     seat: str,
 ) -> BarContainer:
     """Horizontal bars of one seat, with intervals and, right of the axis, numbers."""
-    colour = _COLOURS[number % len(_COLOURS)]
+    colour = COLOURS[number % len(COLOURS)]
     for place, rate in zip(places, rates, strict=True):
         axes.plot([rate.low, rate.high], [place, place], color=BLACK, linewidth=1.4, marker="|",
                   markersize=5, clip_on=False, zorder=3)
@@ -201,9 +201,9 @@ def margin_distribution(
     figure = bare_figure(7.5, 1.6 + 1.6 * len(margins))
     panels = figure.subplots(len(margins), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axes, (opponent, by_seat) in zip(panels, margins.items(), strict=True):
-        _style(axes)
+        style(axes)
         _margin_panel(axes, by_seat, edges)
-        axes.set_title(f"against {_shown(opponent)}", loc="left", fontsize=9, color=BLACK)
+        axes.set_title(f"against {shown(opponent)}", loc="left", fontsize=9, color=BLACK)
     panels[-1].set_xlabel("own Victory Points minus the opponent's "
                           "(line: draw; ◆ mean)")
     panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -219,10 +219,10 @@ def _margin_panel(
     """Outlines of the seats over each other; heights are shares of the seat's games."""
     for number, (seat, values) in enumerate(by_seat.items()):
         shares = np.histogram(values, edges)[0] / max(1, len(values))
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         axes.stairs(shares, edges, fill=True, color=colour, alpha=0.25)
         axes.stairs(shares, edges, color=colour, linewidth=1.8, label=seat,
-                    linestyle=_LINES[number % len(_LINES)])
+                    linestyle=LINES[number % len(LINES)])
         if values:
             axes.plot([np.mean(values)], [1], marker="D", markersize=6, color=colour,
                       markeredgecolor=BLACK, clip_on=False, zorder=3,
@@ -261,7 +261,7 @@ def cross_table(
                   weight="bold", color=_ink(share))
         axes.text(column, row + 0.22, f"{games[row, column]}", ha="center", va="center",
                   fontsize=8, color=_ink(share))
-    names = [_shown(player) for player in players]
+    names = [shown(player) for player in players]
     axes.set_xticks(range(count), names, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(count), names)
     axes.set_xticks(np.arange(count - 1) + 0.5, minor=True)
@@ -300,7 +300,7 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
                       xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8,
                       color=BLACK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
     axes.axvline(0, color=GREY, linewidth=1, zorder=0.9)
-    axes.set_yticks(range(len(ratings)), [_shown(player) for player in ratings])
+    axes.set_yticks(range(len(ratings)), [shown(player) for player in ratings])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(ratings) - 0.4, -0.7)
     axes.grid(visible=False, axis="y")
@@ -318,7 +318,7 @@ def new_figure(title: str, explanation: str, width: float, height: float) -> tup
     """Figure of one picture with what it shows above it, and how to read it in small below that."""
     figure = bare_figure(width, height)
     axes = figure.subplots()
-    _style(axes)
+    style(axes)
     axes.set_title(explanation, loc="left", fontsize=8.5, color=GREY)
     headline(figure, title)
     return figure, axes
@@ -330,7 +330,7 @@ def headline(figure: Figure, text: str) -> None:
     figure.suptitle(_literal(lines), x=0.01, ha="left", fontsize=11.5, weight="bold", color=BLACK)
 
 
-def _style(axes: Axes) -> None:
+def style(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(GREY)
     axes.grid(visible=True, axis="y", color="#E4E4E4", linewidth=0.8)
@@ -355,7 +355,7 @@ def legend(figure: Figure, axes: Axes, title: str | None = None) -> None:
                       ncols=min(3, len(handles)), fontsize=9, title_fontsize=9)
 
 
-def _count(number: float) -> str:
+def short_count(number: float) -> str:
     """A count as it stands on an axis: 750, 20k, 1.5M."""
     for unit, sign in ((1e6, "M"), (1e3, "k")):
         if abs(number) >= unit:
@@ -363,7 +363,7 @@ def _count(number: float) -> str:
     return f"{number:g}"
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """A player's name, shortened in its middle if it is long."""
     if len(name) > _LONGEST_NAME:
         name = f"{name[:11]}…{name[-(_LONGEST_NAME - 12):]}"

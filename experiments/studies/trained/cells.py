@@ -14,6 +14,7 @@ from agents.training.run import Evaluation, train
 from castle_env import Agent, Game, Ruleset
 from castle_env.ruleset import STORM
 from experiments.measure.panel import Panel
+from experiments.studies.trained.plain import PlainConfig, train_plain
 from experiments.studies.trained.study import config_of
 
 # All agents meet the same opponents in the same openings, and judge the same positions.
@@ -42,8 +43,11 @@ def training_cell(game: Game, params: Mapping[str, Any], seed: int | None) -> di
         measuring += perf_counter() - began
         return found
 
-    with TemporaryDirectory() as folder:
-        steps, evaluations = train(game, config, Path(folder), evaluate)
+    if isinstance(config, PlainConfig):
+        steps, evaluations = train_plain(game, config, evaluate)
+    else:
+        with TemporaryDirectory() as folder:
+            steps, evaluations = train(game, config, Path(folder), evaluate)
     seconds = perf_counter() - started - measuring
     return evaluations[-1] | {"steps": steps, "steps_per_second": round(steps / seconds),
                               "evaluations": evaluations}

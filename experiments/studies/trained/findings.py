@@ -1,7 +1,7 @@
 """What the rows of a study of trainings say: means over seeds, a line for each variant."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,12 +11,14 @@ import rich
 from experiments.measure.intervals import Interval, student_mean_interval
 from experiments.report.tables import Table, percent, plain, to_markdown, to_rich
 from experiments.studies.cells import Row
+from experiments.studies.trained.pictures import Point, curve_of, learning_curves
 from experiments.studies.trained.study import BASE, TrainingStudy
 
 _READING: Final = """\
-Each line changes one thing of the base. Points: their share (win 1, draw 1/2) against each opponent
-of the panel, both seats, from random openings; regret in VP per move from ply 6 on. Mean over the
-seeds, with the 95% interval of Student's t: it says how much another seed may differ.
+Each line is a way to train; where there is a base, it changes one thing of that. Points: their
+share (win 1, draw 1/2) against each opponent of the panel, both seats, from random openings; regret
+in VP per move from ply 6 on. Mean over the seeds, with the 95% interval of Student's t: it says how
+much another seed may differ.
 """
 
 
@@ -25,7 +27,8 @@ class Variant:
     """What a variant comes to, as means over those seeds whose training did not fail.
 
     cells: keys of their rows. points: share of the points against each opponent, by its name.
-    regret: None where it is not measured. steps_per_second: the median.
+    regret: None where it is not measured. steps_per_second: the median. curve: all evaluations,
+    from before training on.
     """
 
     name: str
@@ -33,12 +36,14 @@ class Variant:
     points: Mapping[str, Interval]
     regret: Interval | None
     steps_per_second: float
+    curve: Sequence[Point]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         points = {opponent: share.to_dict() for opponent, share in self.points.items()}
         return vars(self) | {"points": points,
-                             "regret": None if self.regret is None else self.regret.to_dict()}
+                             "regret": None if self.regret is None else self.regret.to_dict(),
+                             "curve": [asdict(point) for point in self.curve]}
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,15 @@ class TrainingFindings:
         return {"variants": self.variants}
 
     def pictures(self, folder: Path) -> list[str]:
-        """None."""
-        return []
+        """The learning curves, where trainings were measured on the way; Markdown that shows them.
+        """
+        curves = {variant.name: variant.curve for variant in self.variants
+                  if len(variant.curve) > 2}
+        if not curves:
+            return []
+        learning_curves(curves, folder / "learning-curves.png", self.study.rules.name)
+        return ["![Learning curves over learner steps and over CPU minutes]"
+                "(learning-curves.png)\n"]
 
     def tables(self) -> list[str]:
         """Markdown of all results."""
@@ -109,6 +121,8 @@ def _variant(name: str, rows: Sequence[Row]) -> Variant:
                 for place, opponent in enumerate(opponents)},
         regret=student_mean_interval(regrets) if regrets else None,
         steps_per_second=float(np.median([result["steps_per_second"] for result in results])),
+        # Trainings of old studies kept the last evaluation alone.
+        curve=curve_of([result.get("evaluations", []) for result in results]),
     )
 
 

@@ -6,7 +6,7 @@
     games = 600          # against each opponent of the panel
     positions = 8        # of each ply, for the regret in storm
     evaluations = 10     # of each training, evenly spaced; 1, the default, is the one at the end
-    algorithm = "ppo"    # one of `agents.training.config.CONFIGS`; this is the default
+    algorithm = "ppo"    # the default, or "az", or "plain": see `experiments.studies.trained.plain`
 
     [base]               # options of training, see `castle train --help`
     steps = 300_000
@@ -29,9 +29,11 @@ from experiments.studies.keys import check_keys, checked, wrong
 
 if TYPE_CHECKING:
     from agents.training.config import RunConfig
+    from experiments.studies.trained.plain import PlainConfig
 
 BASE: Final = "base"
 DEFAULT_ALGORITHM: Final = "ppo"
+PLAIN: Final = "plain"
 
 _KEYS: Final[Mapping[str, tuple[type, str]]] = MappingProxyType({
     "description": (str, "a text"),
@@ -65,15 +67,17 @@ class TrainingStudy:
         return list({cell.key: cell for cells in self.variants.values() for cell in cells}.values())
 
 
-def config_of(params: Mapping[str, Any], seed: int) -> "RunConfig":
+def config_of(params: Mapping[str, Any], seed: int) -> "RunConfig | PlainConfig":
     """How a cell with these arguments is trained; raises `OptionError`."""
     # PyTorch comes with it, which studies of rulesets do without.
     from agents.training.config import CONFIGS
+    from experiments.studies.trained.plain import PlainConfig
 
+    kinds: dict[str, type[RunConfig | PlainConfig]] = {**CONFIGS, PLAIN: PlainConfig}
     algorithm = params.get("algorithm", DEFAULT_ALGORITHM)
-    if algorithm not in CONFIGS:
-        raise OptionError(f"algorithm is {algorithm!r}; allowed: {', '.join(CONFIGS)}")
-    return CONFIGS[algorithm].from_dict({**params["config"], "seed": seed})
+    if algorithm not in kinds:
+        raise OptionError(f"algorithm is {algorithm!r}; allowed: {', '.join(kinds)}")
+    return kinds[algorithm].from_dict({**params["config"], "seed": seed})
 
 
 def study_of_trainings(keys: Mapping[str, Any], text: str, name: str) -> TrainingStudy:
@@ -103,7 +107,8 @@ def _cell(
     config = config_of(params | {"config": given}, seed).to_dict()
     del config["seed"]
     # Nothing of the run is kept, so that the only checkpoint is that of the end.
-    config |= {"evaluate_every": -(-config["steps"] // keys.get("evaluations", 1)),
+    spacing = {"evaluate_every": -(-config["steps"] // keys.get("evaluations", 1)),
                "checkpoint_every": config["steps"]}
+    config |= {name: steps for name, steps in spacing.items() if name in config}
     return Cell("training", rules, params | {
         "config": config, "games": keys["games"], "positions": keys["positions"]}, seed)
