@@ -19,6 +19,7 @@ from stable_baselines3.common.logger import Logger
 
 from agents.training.run import Evaluation
 from castle_env import Agent, Game
+from castle_env.agent import BaseAgent
 from castle_env.errors import OptionError
 from castle_env.position import PositionArray
 
@@ -59,7 +60,7 @@ class PlainConfig:
         return cls(**values)
 
 
-class ModelAgent:
+class ModelAgent(BaseAgent):
     """The most probable action of a MaskablePPO model, which sees what the environment shows."""
 
     def __init__(self, name: str, game: Game, model: MaskablePPO) -> None:
