@@ -25,8 +25,7 @@ COMMANDS: Final = {
                "Train every variant of a study with every seed, and tell what each change is "
                "worth."),
     "export": ("experiments.commands.export", "Export",
-               "Write the network of a finished training run, and its card, to a file and one "
-               "beside it."),
+               "Write a trained network to a file, with its card beside it, or as ONNX."),
     "evaluate": ("experiments.commands.evaluate", "Evaluate",
                  "Play two agents against each other and report win rates and VP margins for each "
                  "seat."),

@@ -99,7 +99,6 @@ def test_ruleset_files_with_a_wrong_key(tmp_path: Path, line: str, mentioned: li
 @pytest.mark.parametrize(("text", "given"), [
     ("", "mode"), ("name = 'mine'", "mode"), ("mode = 'Storm'", "'Storm'"), ("mode = ''", "''"),
     ("mode = true", "True"), ("mode = ['storm']", "['storm']"),
-    ("mode = 'sudden-death'", "'sudden-death'"),
 ])
 def test_ruleset_files_without_a_mode(tmp_path: Path, text: str, given: str) -> None:
     file = tmp_path / "mine.toml"

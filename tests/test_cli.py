@@ -29,7 +29,7 @@ from castle_env import Game, load_ruleset, make_agent, preset_names
 from castle_env.imports import EXTRAS
 from experiments import cli
 from experiments.cli import COMMANDS, main
-from experiments.commands import evaluate
+from experiments.measure import match
 from experiments.measure.panel import PANEL
 
 ROOT = Path(__file__).parents[1]
@@ -198,7 +198,7 @@ def test_train_and_play_and_resume(castle, tmp_path):
     assert "after 384 steps" in ended.output
     results = written(folder)
     assert results["results"]["steps"] == 384
-    assert (results["config"]["steps"], results["config"]["channels"]) == (300, [4])
+    assert (results["config"]["steps"], results["config"]["channels"]) == (256, 4)
     assert results["config"]["report_games"] == 4
     assert castle("train", "--resume", "runs/run", "--until", 200).status == 2
 
@@ -228,7 +228,7 @@ def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):
 def test_progress_where_there_is_no_terminal(castle):
     """Lines on standard error, at the start and at the end at least, and not in the output."""
     ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--name", "lines")
-    lines = ended.errors.splitlines()
+    lines = [line for line in ended.errors.splitlines() if line]
     assert len(lines) >= 2
     for line in lines:
         assert re.match(r"0k/0k [\d,]+/s random \d+% greedy \d+% ab2 \d+% ab4 \d+%", line)
@@ -556,7 +556,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(castle, monkeypatch, tmp_path):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate, "play_matches", interrupted)
+    monkeypatch.setattr(match, "play_matches", interrupted)
     ended = castle("evaluate", "random", "greedy")
     assert ended.status == 130
     assert ended.errors.strip() == "castle: stopped"
