@@ -3,7 +3,7 @@
     description = "What the layout of strongholds is worth"
     base = "storm"                      # a preset's name, or a table of a ruleset's keys
     opening_plies = 2                   # see `experiments.studies.solved.cells`
-    restrictions = ["never-captures"]   # see `agents.solve.restricted_solver`
+    restrictions = ["never-captures"]   # see `agents.search.restriction`
 
     [[vary]]
     key = "factions_per_player"
