@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"castle_env", "agents", "experiments", "notebooks", "tests", "docs", ".ci"}
-LEARNING = {"torch", "stable_baselines3", "sb3_contrib"}
+LEARNING = {"torch", "stable_baselines3", "sb3_contrib", "onnx"}
 
 # What each package may import besides itself and the standard library.
 ALLOWED = {
