@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +337,8 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, oppon
     assert not list(folder.glob("checkpoints/.*"))
     assert (folder / "report.md").is_file()
     check_curves(folder, end)
-    run(STORM, PPOConfig.from_dict(load_checkpoint(folder).card["config"]), tmp_path / "straight")
+    settings = PPOConfig.from_dict(load_checkpoint(folder).card["config"])
+    run(STORM, replace(settings, steps=end), tmp_path / "straight")
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "killed")))
 
 
