@@ -10,7 +10,7 @@ from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 from castle_env.compiled import kernel
 from castle_env.kernels import KINDS, Rules, legal_moves, mover_margin, play, play_pass
-from experiments.report.bounds import report, to_dict
+from experiments.report.sudden_death_proof import report, to_dict
 
 Keys = dict[str, Any]
 LANES = ["own_axis", "central", "home_edge", "all"]
