@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,14 @@ def test_shipped_results_hold_all_cells_of_their_studies() -> None:
         assert findings_of(study, rows).answer in (folder / "report.md").read_text()
 
 
-@pytest.mark.parametrize("options", [{"study": "ablation"}, {"resume": RESULTS / "ablation"}])
-def test_a_study_of_another_command_is_told_with_that_command(options: dict[str, Any]) -> None:
-    source = options.get("study") or f"--resume {RESULTS / 'ablation'}"
-    said = f"about trainings, so castle balance does not run it; allowed: castle ablate {source}"
-    with pytest.raises(StudyError, match=re.escape(said)):
-        run(Balance(**options))
+def test_a_study_of_another_command_is_told_with_that_command(tmp_path: Path) -> None:
+    presets = resources.files("experiments") / "studies" / "presets"
+    (tmp_path / "study.toml").write_text((presets / "ablation.toml").read_text())
+    for source, options in (("ablation", Balance(study="ablation")),
+                            (f"--resume {tmp_path}", Balance(resume=tmp_path))):
+        said = f"about trainings, so castle balance does not run it; allowed: castle ablate {source}"
+        with pytest.raises(StudyError, match=re.escape(said)):
+            run(options)
     with pytest.raises(StudyError, match=r"allowed: castle balance storm-small$"):
         run_ablate(Ablate(study="storm-small"))
 
