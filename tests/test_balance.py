@@ -127,7 +127,8 @@ def test_a_study_of_another_command_is_told_with_that_command(tmp_path: Path) ->
     (tmp_path / "study.toml").write_text((presets / "ablation.toml").read_text())
     for source, options in (("ablation", Balance(study="ablation")),
                             (f"--resume {tmp_path}", Balance(resume=tmp_path))):
-        said = f"about trainings, so castle balance does not run it; allowed: castle ablate {source}"
+        said = ("about trainings, so castle balance does not run it; "
+                f"allowed: castle ablate {source}")
         with pytest.raises(StudyError, match=re.escape(said)):
             run(options)
     with pytest.raises(StudyError, match=r"allowed: castle balance storm-small$"):
