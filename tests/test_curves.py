@@ -42,8 +42,7 @@ def test_plain_training_is_measured_from_the_untrained_network_on():
     assert [found["steps"] for found in evaluations] == [0, ROLLOUT, 2 * ROLLOUT]
     assert steps == 2 * ROLLOUT
     minutes = [found["cpu_minutes"] for found in evaluations]
-    assert minutes[0] == 0
-    assert minutes[0] < minutes[1] < minutes[2]
+    assert 0 <= minutes[0] < minutes[1] < minutes[2]
     assert any((before != after).any() for before, after in zip(*chosen[:2], strict=True))
 
 
