@@ -20,6 +20,7 @@ from castle_env.observation import (
     plane_divisors,
 )
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
+from castle_env.reasons import why_illegal
 from castle_env.ruleset import STORM, SUDDEN_DEATH, Ruleset
 from castle_env.symmetry import Symmetry, symmetries_of
 
@@ -131,7 +132,15 @@ class Game:
             return IllegalActionError(f"action {action} ({name}) comes after the end of the game "
                                       f"{where}")
         names = " ".join(self.format_action(legal) for legal in self.legal_actions(state))
-        return IllegalActionError(f"action {action} ({name}) is illegal {where}; legal: {names}")
+        return IllegalActionError(f"action {action} ({name}) is illegal {where}: "
+                                  f"{self.why_illegal(state, action)}; legal: {names}")
+
+    def why_illegal(self, state: Position, action: int) -> str | None:
+        """Why an action may not be played, such as "no token to push in this lane"; None if it may.
+
+        Raises `ActionError` for what is no action of this mode.
+        """
+        return why_illegal(self.table, state, self.check_action(action))
 
     def victory_points(self, state: Position) -> tuple[int, int]:
         """Victory Points of player 0 and player 1 as the position stands."""

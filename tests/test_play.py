@@ -201,9 +201,11 @@ def test_save_writes_new_files_and_its_own_again(play):
 
 @pytest.mark.parametrize(("line", "message"), [
     ("W9", "'W9' is no action; allowed: Na-Nf"), ("resign", "which `help` lists"),
-    ("Na", "illegal in position"), ("0", "no move has number '0'; allowed: 1 to 8"),
+    ("Na", "Na is illegal: no token to push in this lane;"),
+    ("0", "no move has number '0'; allowed: 1 to 8"),
     ("9" * 5_000, "allowed: 1 to 8"), ("undo", "no move of yours"), ("c3c4", "is no action"),
-    ("hint now", "'hint now' is no action"), ("pass", "illegal"), ("\ufffd\0", "is no action"),
+    ("hint now", "'hint now' is no action"), ("pass", "only when no other"),
+    ("\ufffd\0", "is no action"),
     ("save", "needs the name")])
 def test_a_wrong_line_changes_nothing(play, capsys, line, message):
     with pytest.raises(OptionError, match=r"^lines of the input .* nothing: 1,") as caught:

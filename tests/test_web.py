@@ -15,6 +15,7 @@ from agents.solve import analysis
 from agents.solve.move_values import MoveValues
 from agents.solve.storm_solver import SearchStoppedError, Solver
 from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
+from castle_env.board import steps_off_board
 from castle_env.game_file import format_game, parse_games, read_games
 from castle_env.game_record import Note, record_game
 from castle_env.position import stack
@@ -108,6 +109,19 @@ def shifted(position, chosen):
         if end is not None:
             tokens[end] = token
     return "".join(tokens)
+
+
+def test_reasons_are_told_of_every_illegal_action(web):
+    game = begin(web, "sudden-death")
+    start = SUDDEN_DEATH.initial_state()
+    reasons = web.get(f"/api/games/{game['id']}/positions/0/reasons").json()
+    assert reasons == {str(action): SUDDEN_DEATH.why_illegal(start, action)
+                       for action in range(SUDDEN_DEATH.num_actions)
+                       if action not in SUDDEN_DEATH.legal_actions(start)
+                       and not steps_off_board(action)}
+    assert reasons["12"] == "this lane is closed to the player to move"
+    refused(web.get(f"/api/games/{game['id']}/positions/1/reasons"), 409, "after 1 moves")
+
 
 
 def test_games_do_not_disturb_each_other(web):

@@ -8,7 +8,7 @@ from typing import Final
 from agents.runs import RunError, check_writable, write_text_atomic
 from agents.solve.analysis import analyse_moves
 from agents.solve.move_values import MoveValues
-from castle_env import ActionError, Agent, CastleError, OptionError
+from castle_env import ActionError, Agent, CastleError, IllegalActionError, OptionError
 from castle_env.ansi import draw_ansi
 from castle_env.board import ACTION_NUMBERS, PASS
 from castle_env.game_file import format_game
@@ -85,12 +85,21 @@ class Dialogue:
             elif len(words) < 2 and name in self._commands:
                 self._commands[name]()
             else:
-                self._live.play(self._action(line.strip()))
+                self._play(self._action(line.strip()))
                 self._show()
                 self._go_on()
         except CastleError as error:
             self._wrong.append(line.strip())
             self._terminal.tell(str(error))
+
+    def _play(self, action: int) -> None:
+        """Make a move; raises `IllegalActionError` that says what stands in its way."""
+        game = self._live.game
+        reason = game.why_illegal(self._live.state, action)
+        if reason is not None:
+            raise IllegalActionError(f"{game.format_action(action)} is illegal: {reason}; allowed: "
+                                     "what `moves` lists")
+        self._live.play(action)
 
     def _action(self, text: str) -> int:
         """The action of a move or of its number; raises `ActionError`."""

@@ -35,7 +35,7 @@ from experiments.web.requests import (
     ruleset_of,
 )
 from experiments.web.sessions import ConflictError, Sessions, UnknownGameError
-from experiments.web.wire import Json, position_json, rules_json
+from experiments.web.wire import Json, position_json, reasons_json, rules_json
 
 STATIC: Final = Path(__file__).parent / "static"
 MAX_BYTES: Final = 1 << 20
@@ -130,6 +130,11 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     @router.get("/{name}/positions/{at}")
     async def show_position(name: str, at: int) -> Json:
         return sessions.get(name).position_json(at)
+
+    @router.get("/{name}/positions/{at}/reasons")
+    async def show_reasons(name: str, at: int) -> dict[int, str]:
+        session = sessions.get(name)
+        return reasons_json(session.live.game, session.state_at(at))
 
     @router.post("/{name}/moves")
     async def make_move(name: str, asked: MakeMove) -> Json:

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.solve.move_values import MoveValues
 from castle_env import Game, Position
-from castle_env.board import OFFSETS, PASS, SQUARE_NAMES, STEPS
+from castle_env.board import OFFSETS, PASS, SQUARE_NAMES, STEPS, steps_off_board
 from castle_env.view import (
     FACTIONS,
     LastMove,
@@ -94,6 +94,13 @@ def _promise(move: LastMove, after: View) -> str:
         words.append(f"captures {'own ' if move.captured == FACTIONS[move.player] else ''}"
                      f"{move.captured}")
     return ", ".join(words) + f". Points then {after.totals[0]} to {after.totals[1]}"
+
+
+def reasons_json(game: Game, position: Position) -> dict[int, str]:
+    """Why each illegal action is illegal, but for steps over the edge, which have no text."""
+    reasons = {action: game.why_illegal(position, action) for action in range(game.num_actions)
+               if not steps_off_board(action)}
+    return {action: reason for action, reason in reasons.items() if reason is not None}
 
 
 def rules_json(game: Game) -> Json:
