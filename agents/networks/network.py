@@ -33,8 +33,8 @@ class NetworkConfig(NamedTuple):
     """
 
     kind: str = "lanes"
-    channels: int = 24
-    blocks: int = 1
+    channels: int = 32
+    blocks: int = 2
     hidden: int = 64
 
 

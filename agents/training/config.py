@@ -46,9 +46,9 @@ class RunConfig:
     network: str = "lanes"
     """What the network is: lanes, lines, convolution or dense, or MODULE:FUNCTION of your own,
     which takes the game and gives a PyTorch module."""
-    channels: int = 24
+    channels: int = 32
     """Numbers of each square between the network's layers."""
-    blocks: int = 1
+    blocks: int = 2
     """Layers of the network."""
     hidden: int = 64
     """Numbers of each lane inside a layer and the heads, or width of the dense layer behind."""
@@ -132,7 +132,7 @@ class RunConfig:
 class PPOConfig(RunConfig):
     """Self-play with MaskablePPO; steps are decisions of the learner over all games."""
 
-    steps: int = 2_000_000
+    steps: int = 1_500_000
     """Learner steps in all."""
     n_steps: int = 16
     """Learner steps in each game between two updates."""
@@ -140,10 +140,10 @@ class PPOConfig(RunConfig):
     """Passes over the decisions of a rollout in one update."""
     gamma: float = 1.0
     """Discount; games are short and only their end counts."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.6
     """Trade-off of bias and variance in the advantages."""
-    ent_coef: float = 0.05
-    """Weight of the entropy over legal actions."""
+    ent_coef: float = 0.4
+    """Weight of the entropy over legal actions, against advantages whose spread is 1."""
     vf_coef: float = 8.0
     """Weight of the squared error of values, which is small since rewards by margin are."""
     clip_range: float = 0.2
@@ -254,10 +254,9 @@ Preset: TypeAlias = Literal["quick", "standard", "strong"]
 
 # Ready-made configs; minutes are those of one mode on two free cores.
 PRESETS: Final[Mapping[Preset, PPOConfig]] = MappingProxyType({
-    "quick": PPOConfig(steps=500_000, evaluate_every=125_000, report_games=400),
+    "quick": PPOConfig(steps=300_000, evaluate_every=75_000, report_games=400),
     "standard": PPOConfig(),
-    "strong": PPOConfig(steps=4_000_000, channels=32, blocks=2, evaluate_every=250_000,
-                        report_games=2000),
+    "strong": PPOConfig(steps=6_000_000, evaluate_every=250_000, report_games=2000),
 })
 
 AZ_PRESETS: Final[Mapping[Preset, AZConfig]] = MappingProxyType({

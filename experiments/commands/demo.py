@@ -45,7 +45,7 @@ class DemoError(CastleError):
 class Demo(RunOptions):
     """Train a small agent for each mode by self-play, measure both, and write a report."""
 
-    steps: int = 400_000
+    steps: int = 300_000
     """Learner steps for each mode."""
     games: int = 400
     """Games against each opponent of the panel, half from each seat."""
