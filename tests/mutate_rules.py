@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
-TESTS: Final = ("tests/test_conformance.py", "tests/test_rules.py")
+TESTS: Final = ("tests/castle_env/test_game_conformance.py", "tests/castle_env/test_game.py")
 
 
 class Mutation(NamedTuple):

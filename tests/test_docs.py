@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from experiments import cli
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # Pages whose commands are run as they stand, one after another in one folder.
 RUN_PAGES = ["your-agent", "your-network", "your-rules", "comparing-agents", "how-sure",

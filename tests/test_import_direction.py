@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parent.parent
 FOLDERS = {"castle_env", "agents", "experiments", "notebooks", "tests", "docs", ".ci"}
 LEARNING = {"torch", "stable_baselines3", "sb3_contrib", "onnx"}
 

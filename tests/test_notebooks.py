@@ -5,8 +5,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from places import ROOT
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

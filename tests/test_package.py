@@ -2,11 +2,11 @@
 
 import re
 import tomllib
-from pathlib import Path
+
+from places import ROOT
 
 import castle_env
 
-ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 

@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-EXAMPLE = Path(__file__).parents[1] / "notebooks" / "rllib_self_play.py"
+EXAMPLE = ROOT / "notebooks" / "rllib_self_play.py"
 # RLlib cannot be imported without these, and importing it here would raise its own warnings.
 NEEDED = ("ray", "tree", "lz4", "pyarrow", "pandas", "ormsgpack")
 

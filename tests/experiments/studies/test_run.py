@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 from small_runs import start_castle, wait_until
 
 from agents.solve.storm_solver import Solver
@@ -25,7 +26,7 @@ from experiments.studies.run import findings_of
 from experiments.studies.solved.cells import opening_positions, value_cell
 from experiments.studies.solved.findings import Fairness, costs_of, fairness_of, most_balanced
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+RESULTS = ROOT / "docs" / "results"
 SMALL = """\
 description = "Two layouts"
 base = "storm"

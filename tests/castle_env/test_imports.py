@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from castle_env.imports import explain_import_error
 
-ROOT = Path(__file__).parents[1]
 # An editable installation finds its modules in a way of its own, which no folder can hide.
 AS_INSTALLED = """
 import sys

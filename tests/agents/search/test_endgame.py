@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_agents import GAMES, action_values, sample
+from minimax import GAMES, action_values, sample
 
 from agents.search.alphabeta import workspace
 from agents.search.endgame import ILLEGAL, exact_margin, plies_left, write_exact_margins

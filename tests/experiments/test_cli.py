@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 import torch
+from places import ROOT
 from small_runs import SMALL_OPTIONS
 
 import castle_env
@@ -32,7 +33,6 @@ from experiments.cli import COMMANDS, main
 from experiments.measure import match
 from experiments.measure.panel import PANEL
 
-ROOT = Path(__file__).parents[1]
 CASTLE = Path(sysconfig.get_path("scripts")) / "castle"
 STORM = Game(load_ruleset("storm"))
 START = STORM.format_position(STORM.initial_state())

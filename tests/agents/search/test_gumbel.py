@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from test_agents import GAMES, sample, winning_now
-from test_puct import children, guess, know_nothing, late_positions
+from evaluators import children, guess, know_nothing, late_positions
+from minimax import GAMES, sample, winning_now
 
 from agents.search.gumbel import Sigma, halving_plan, write_results
 from agents.search.moves import MAX_MOVES, action_of_code

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import (
@@ -27,7 +28,7 @@ from experiments.play import analysed_file
 
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))
 STORM = Game(load_ruleset("storm"))
-RECORDS = json.loads((Path(__file__).parent / "data" / "exact_values.json").read_text("utf-8"))
+RECORDS = json.loads((DATA / "exact_values.json").read_text("utf-8"))
 
 
 def first_moves(game: Game) -> list[int]:

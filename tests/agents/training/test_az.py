@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from evaluators import guess
+from minimax import GAMES, sample
 from small_runs import checkpoint_steps, same, start_castle, training_state, wait_until
 from stable_baselines3.common.logger import Logger
-from test_agents import GAMES, sample
-from test_puct import guess
 
 from agents.networks.checkpoint import load_checkpoint
 from agents.training.az.learner import AZLearner

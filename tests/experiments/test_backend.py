@@ -1,11 +1,11 @@
 """Backends: the same results in the same order anywhere, and none lost with a worker."""
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import TESTS
+from tasks import always_die, die_once, refuse_three, square
 
 from castle_env import Game, OptionError, load_ruleset, make_agent
 from castle_env.errors import CastleError
@@ -23,36 +23,11 @@ BACKENDS = {"one": LocalBackend(1), "two": LocalBackend(2), "ray": RayBackend(2)
 def cluster() -> Any:
     """A real Ray cluster of two workers, which all `map` calls of this module share."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where the workers find this module
+        patch.setenv("PYTHONPATH", str(TESTS / "helpers"))  # where the workers find this module
         ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
                  logging_level="error")
         yield
         ray.shutdown()
-
-
-def square(number: int) -> int:
-    return number * number
-
-
-def refuse_three(number: int) -> int:
-    if number == 3:
-        raise CastleError(f"no {number}")
-    return number
-
-
-def die_once(task: tuple[Path, int]) -> int:
-    """Kill the worker at the first attempt of number 4."""
-    marker, number = task
-    if number == 4 and not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number * number
-
-
-def always_die(number: int) -> int:
-    if number == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from evaluators import children, guess, know_nothing, late_positions
+from minimax import GAMES, action_values, best_actions, sample, winning_now
 from small_runs import config
-from test_agents import GAMES, action_values, best_actions, sample, winning_now
 
 from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import save_checkpoint
@@ -20,24 +21,12 @@ from agents.search import puct
 from agents.search.moves import action_of_code
 from agents.search.puct import EXACT_PLIES, VALUE_UNIT, Limits, PUCTAgent, split_search
 from agents.search.puct_tree import NONE
-from castle_env import Agent, AgentError, Game, Position, load_ruleset, make_agent, register_agent
+from castle_env import Agent, AgentError, Game, load_ruleset, make_agent, register_agent
 from castle_env.board import PASS
 from castle_env.errors import CastleError
 from castle_env.position import PositionArray, stack, unstack
 
 STORM = GAMES["storm"]
-
-
-def know_nothing(states: PositionArray) -> tuple[Any, Any]:
-    """An evaluator for which all moves and positions are alike: only ends of games tell."""
-    return np.zeros((len(states), 169), np.float32), np.zeros(len(states), np.float32)
-
-
-def guess(states: PositionArray) -> tuple[Any, Any]:
-    """An evaluator whose opinions are as good as random, and depend on the position alone."""
-    mixed = (states["own"] * 31 + states["opposing"] * 17 + states["ply"] * 7) % 1009 / 1009
-    logits = np.sin(mixed[:, None] * 100 * np.arange(1, 170))
-    return logits.astype(np.float32), (0.2 * np.cos(50 * mixed)).astype(np.float32)
 
 
 def searcher(game: Game, simulations: int, evaluate: Any = know_nothing, reward: Any = "margin",
@@ -55,11 +44,6 @@ def root_values(trees: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
     return values
 
 
-def children(tree: npt.NDArray[np.void], node: int = 0) -> npt.NDArray[np.void]:
-    first = tree["first"][node]
-    return tree[first:first + max(0, tree["children"][node])]
-
-
 def walk(tree: npt.NDArray[np.void]) -> Iterator[tuple[int, int]]:
     """All nodes with their depths."""
     waiting = [(0, 0)]
@@ -68,17 +52,6 @@ def walk(tree: npt.NDArray[np.void]) -> Iterator[tuple[int, int]]:
         yield node, depth
         first = int(tree["first"][node])
         waiting += [(first + place, depth + 1) for place in range(len(children(tree, node)))]
-
-
-def late_positions(game: Game, plies: int, most: int, seed: int = 0) -> list[Position]:
-    """Positions that random play ends after at most so many plies more, with a choice to make."""
-    source, found = rng(seed), []
-    while len(found) < most:
-        path = [game.initial_state()]
-        while not game.is_terminal(path[-1]):
-            path.append(game.apply(path[-1], int(source.choice(game.legal_actions(path[-1])))))
-        found += [state for state in path[-1 - plies:-1] if len(game.legal_actions(state)) > 1]
-    return found[:most]
 
 
 @pytest.mark.parametrize("name", ["storm", "sudden-death", "passes", "passes-north"])

@@ -1,10 +1,10 @@
 """Values of all moves: the referee's, those of the solvers, and what is known when stopped."""
 
 import json
-from pathlib import Path
 from threading import Event, Thread, active_count
 
 import pytest
+from places import DATA
 from scripted import BLOCKED, game_of_source, positions_of
 
 from agents.search.alphabeta import INFINITE, search, workspace
@@ -18,7 +18,7 @@ from castle_env.board import PASS
 STORM = Game(load_ruleset("storm"))
 DEATH = Game(load_ruleset("sudden-death"))
 LONG = 600.0
-RECORDS = json.loads((Path(__file__).parent / "data" / "exact_values.json").read_text("utf-8"))
+RECORDS = json.loads((DATA / "exact_values.json").read_text("utf-8"))
 
 
 def plain_values(game: Game, state: Position, depth: int) -> dict[int, float]:

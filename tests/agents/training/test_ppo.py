@@ -11,12 +11,12 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from board_maps import moved
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from scipy.stats import chisquare
 from scripted import game_of_source
 from small_runs import POOL, ROLLOUT, config, quiet_learner, run, same, training_state
 from stable_baselines3.common.monitor import Monitor
-from test_symmetry import moved
 
 from agents.networks.checkpoint import load_checkpoint
 from agents.training.config import PPOConfig

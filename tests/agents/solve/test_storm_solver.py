@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from places import DATA
 
 from agents.search import alphabeta
 from agents.search.board import Board, board_of
@@ -36,7 +37,7 @@ from experiments.options import memory_bytes
 
 Keys = dict[str, Any]
 STORM = Game(load_ruleset("storm"))
-RECORDS = json.loads((Path(__file__).parent / "data" / "exact_values.json").read_text("utf-8"))
+RECORDS = json.loads((DATA / "exact_values.json").read_text("utf-8"))
 # Full but for one square: players run out of moves and pass.
 CROWDED = ["######", "######", "##.###", "######", "######", "######"]
 

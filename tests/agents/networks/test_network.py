@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from board_maps import board_maps, moved
 from scripted import game_of_source, name_of, positions_of
-from test_symmetry import board_maps, moved
 from torch import nn
 
 from agents.networks.lanes import all_sides_are_alike

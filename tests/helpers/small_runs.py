@@ -21,7 +21,7 @@ ROLLOUT = 128
 # Where a run has a pool: itself, these baselines, and past selves.
 POOL: dict[str, Any] = {"opponents": "prioritised", "baselines": ("random", "greedy")}
 # A process that has done nothing after so many waits of 0.02 s is taken to hang.
-MOST_WAITS = 10_000
+MAX_WAITS = 10_000
 # The same for the `castle` command, with a handful of games to measure by.
 SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channels", 4,
                  "--hidden", 8, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4,
@@ -102,7 +102,7 @@ def start_castle(*arguments: object) -> "subprocess.Popen[str]":
 
 def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
     """Wait until something has come true while a process runs, which must not end before."""
-    for _ in range(MOST_WAITS):
+    for _ in range(MAX_WAITS):
         if condition():
             return
         if process.poll() is not None:

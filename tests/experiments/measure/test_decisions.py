@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from places import DATA
 
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_agent
@@ -29,7 +30,7 @@ from experiments.measure.decisions import (
 
 STORM = Game(load_ruleset("storm"))
 SMALL = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3}))
-RECORDS = json.loads((Path(__file__).parent / "data" / "exact_values.json").read_text("utf-8"))
+RECORDS = json.loads((DATA / "exact_values.json").read_text("utf-8"))
 # B moves, wins by 6 with its best moves and can as well draw or lose.
 TURNING = next(record for record in RECORDS["positions"] if record["position"].endswith("1,0 13"))
 AGENTS = ("random", "greedy", "alphabeta:2")

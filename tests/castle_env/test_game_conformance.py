@@ -1,18 +1,17 @@
 """`Game` against the referee's files: perft counts, whole games, exact values."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from places import DATA
 from strategies import game_of
 
 from castle_env import Game
 from castle_env.position import PositionArray, stack
 
-DATA = Path(__file__).parent / "data"
 CHUNK = 20_000
 
 
