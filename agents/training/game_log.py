@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from agents.training.tags import tag
 from castle_env.game import Game
 from castle_env.position import PositionArray
 
@@ -44,9 +45,8 @@ class GameLog:
             return {}
         scalars = {}
         for (opponent, seat), (games, wins, draws, margin, _, _) in found.items():
-            prefix = f"games/{opponent}/{seat}"
-            scalars[f"{prefix}/win_rate"] = wins / games
-            scalars[f"{prefix}/draw_rate"] = draws / games
-            scalars[f"{prefix}/margin"] = margin / games
+            scalars[tag("games", opponent, seat, "win_rate")] = wins / games
+            scalars[tag("games", opponent, seat, "draw_rate")] = draws / games
+            scalars[tag("games", opponent, seat, "margin")] = margin / games
         games, _, _, _, plies, captured = np.sum(list(found.values()), axis=0)
         return scalars | {"games/length": plies / games, "games/captures_per_ply": captured / plies}

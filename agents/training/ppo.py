@@ -20,6 +20,7 @@ from agents.training.opponent_pool import SNAPSHOT_PREFIX, OpponentPool
 from agents.training.random_state import get_random_state, set_random_state
 from agents.training.sb3_env import SB3VecEnv
 from agents.training.selfplay_env import SelfPlayVectorEnv
+from agents.training.tags import tag
 from agents.training.tensors import to_arrays, to_tensors
 from castle_env.agent import make_agent
 from castle_env.game import Game
@@ -115,7 +116,7 @@ class PPOLearner:
     def log(self, logger: Logger) -> None:
         """Record results by opponent and what happened in the games."""
         for member in self.pool.active() if self.pool else ():
-            logger.record_mean(f"pool/{member.kind}/average_result", member.average)
+            logger.record_mean(tag("pool", member.kind, "average_result"), member.average)
         for name, value in self.env.game_log.take().items():
             logger.record(name, value)
         if "train/entropy_loss" in logger.name_to_value:

@@ -5,7 +5,7 @@ learner steps is reached. There the state of a run is small and whole.
 """
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from agents.runs import environment_info
 from agents.training.config import RunConfig
 from agents.training.learner import Learner
 from agents.training.learners import make_learner
+from agents.training.tags import config_hparams, config_text, tag
 from castle_env.agent import Agent
 from castle_env.game import Game
 
@@ -90,6 +91,7 @@ class Schedule:
         if self._due(config.evaluate_every) or end:
             self._run_evaluation()
         self._learner.log(self._logger)
+        self._logger.record("time/total_timesteps", self.steps)
         self._logger.dump(self.steps)
         if self._due(config.checkpoint_every) or end or stopping:
             self._save()
@@ -101,12 +103,21 @@ class Schedule:
         minutes, began = self._cpu_minutes(), process_time()
         evaluation = self._evaluate(self._learner.current_agent())
         self._measuring += process_time() - began
+        is_first = not self.evaluations
         self.evaluations.append({"steps": self.steps, "cpu_minutes": minutes, **evaluation})
-        for row in evaluation["rows"]:
-            for key in ("win_rate", "margin"):
-                self._logger.record(f"evaluation/{row['opponent']}/{key}", row[key])
+        scalars = {tag("eval", row["opponent"], key): row[key]
+                   for row in evaluation["rows"] for key in ("win_rate", "margin")}
         if evaluation["regret"] is not None:
-            self._logger.record("evaluation/regret", evaluation["regret"]["estimate"])
+            scalars["eval/regret"] = evaluation["regret"]["estimate"]
+        for name, value in scalars.items():
+            self._logger.record(name, value)
+        if is_first:
+            self._record_config(scalars)
+
+    def _record_config(self, metrics: Iterable[str]) -> None:
+        config = {"algorithm": self._card["algorithm"], **self._learner.config.to_dict()}
+        self._logger.record("config", config_text(config))
+        self._logger.record("hparams", config_hparams(config, metrics))
 
     def _cpu_minutes(self) -> float:
         minutes = (process_time() - self._cpu_started - self._measuring) / 60

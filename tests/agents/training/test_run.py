@@ -1,6 +1,7 @@
 """Training runs: on schedule, reproducible, resumable from any end, and what they leave behind."""
 
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -75,16 +76,19 @@ def test_tensorboard_has_the_usual_scalars(tmp_path):
     scalars = events(tmp_path)
     assert {"rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/approx_kl",
             "train/entropy_loss", "train/value_loss", "train/explained_variance",
-            "train/entropy", "train/learning_rate", "evaluation/nobody/win_rate",
-            "evaluation/nobody/margin", "pool/self/average_result",
-            "pool/past selves/average_result", "pool/random/average_result", "games/length",
+            "train/entropy", "train/learning_rate", "eval/nobody/win_rate", "time/total_timesteps",
+            "eval/nobody/margin", "pool/self/average_result",
+            "pool/past_selves/average_result", "pool/random/average_result", "games/length",
             "games/captures_per_ply"} <= set(scalars)
     assert {f"games/{opponent}/{seat}/{what}" for opponent in ("self", "random", "greedy")
             for seat in ("first", "second") for what in ("win_rate", "draw_rate", "margin")
             } <= set(scalars)
     for tag in ("rollout/ep_rew_mean", "train/value_loss", "pool/self/average_result"):
         assert [step for step, _ in scalars[tag] if step] == [128, 256, 384, 512]
-    assert [step for step, _ in scalars["evaluation/nobody/win_rate"]] == [0, 256, 512]
+    assert [step for step, _ in scalars["eval/nobody/win_rate"]] == [0, 256, 512]
+    assert {(step, value) for step, value in scalars["time/total_timesteps"]
+            } == {(step, step) for step in (0, 128, 256, 384, 512)}
+    assert not [tag for tag in scalars if re.search(r"\s", tag)]
     assert all(-1 <= value <= 1 for _, value in scalars["rollout/ep_rew_mean"])
     assert all(4 <= value <= 8 for _, value in scalars["rollout/ep_len_mean"])
     assert all(value == 16 for _, value in scalars["games/length"])
