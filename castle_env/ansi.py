@@ -5,7 +5,17 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import Final
 
-from castle_env.board import EAST, ENTRIES, FILES, NORTH, RANKS, SIZE, SOUTH, WEST
+from castle_env.board import (
+    EAST,
+    ENTRIES,
+    FILES,
+    NORTH,
+    PLAYER_NAMES,
+    RANKS,
+    SIZE,
+    SOUTH,
+    WEST,
+)
 from castle_env.game import Game
 from castle_env.position import Position
 from castle_env.view import (
@@ -130,9 +140,10 @@ def _player_lines(view: View, player: int) -> list[str]:
     own, other = FACTIONS[player], FACTIONS[1 - player]
     hand, captures = view.hands[player], view.captures[player]
     note = " to move" if view.outcome is None and view.player == player else ""
+    title = f"{own}  {PLAYER_NAMES[player].capitalize()}{note}"
     rows = " ".join(f"{row}:{points[player]}" for row, points in view.points.items())
     return [
-        f"{own}  Player {player}{note}".ljust(WIDTH - PANEL - 8) + f"{view.totals[player]:>5} VP",
+        title.ljust(WIDTH - PANEL - 8) + f"{view.totals[player]:>5} VP",
         f"   hand {hand}      {' '.join(own * hand)}",
         f"   captured {captures}  {' '.join(other * captures)}",
         *(f"   {line}" for line in wrap(rows, WIDTH - PANEL - 3)),

@@ -30,6 +30,9 @@ Actions:
 
 from typing import Final
 
+# What people read for players 0 and 1; diagrams show the letters A and B.
+PLAYER_NAMES: Final = ("first player", "second player")
+
 SIZE: Final = 6
 SQUARES: Final = SIZE * SIZE
 FILES: Final = "abcdef"

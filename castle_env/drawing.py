@@ -16,7 +16,16 @@ colour-blind people can tell apart) and in shape (circle and diamond).
 
 from typing import Final
 
-from castle_env.board import EAST, FILES, NORTH, PASS, RANKS, SIZE, SQUARE_NAMES
+from castle_env.board import (
+    EAST,
+    FILES,
+    NORTH,
+    PASS,
+    PLAYER_NAMES,
+    RANKS,
+    SIZE,
+    SQUARE_NAMES,
+)
 from castle_env.game import Game
 from castle_env.position import Position
 from castle_env.scene import Circle, Line, Point, Polygon, Rect, Scene, Shape, Text
@@ -290,12 +299,12 @@ def _heading(game: Game, position: Position) -> list[Shape]:
 def _player_card(view: View, player: int, factions: int) -> list[Shape]:
     top = CARDS_TOP + player * (CARD_HEIGHT + CARD_GAP)
     left, right = PANEL + INSET, PANEL + PANEL_WIDTH - INSET
-    note = _note(view, player)
+    name, note = PLAYER_NAMES[player], _note(view, player)
     shapes = _card(top, CARD_HEIGHT, FACES[player] if _is_lit(view, player) else FAINT)
-    shapes += _token(player, (left + 16, top + 36), 17, f"player {player} is {FACTIONS[player]}")
+    shapes += _token(player, (left + 16, top + 36), 17, f"{name} is {FACTIONS[player]}")
     shapes += [
         Text(left + 16, top + 40.5, FACTIONS[player], 15, CARD, "middle"),
-        Text(left + 46, top + (34 if note else 42), f"Player {player}", 18, INK),
+        Text(left + 46, top + (34 if note else 42), name.capitalize(), 18, INK),
         Text(right, top + 45, f"{view.totals[player]} VP", 28, INK, "end"),
         Text(left, top + 84, f"In hand {view.hands[player]}", 13, QUIET),
         Text(left, top + 109, f"Captured {view.captures[player]}", 13, QUIET),

@@ -18,6 +18,7 @@ from typing import Final
 from castle_env.board import (
     ACTION_NAMES,
     ACTION_NUMBERS,
+    PLAYER_NAMES,
     SIZE,
     SQUARE_NAMES,
     SQUARES,
@@ -177,11 +178,11 @@ def _check_counts(
         on_board = boards[player].bit_count()
         if on_board + hands[player] + lost[player] != factions:
             raise PositionError(
-                f"player {player} has {on_board} factions on the board, {hands[player]} in hand "
-                f"and {lost[player]} lost; allowed: {factions} in all")
+                f"the {PLAYER_NAMES[player]} has {on_board} factions on the board, {hands[player]} "
+                f"in hand and {lost[player]} lost; allowed: {factions} in all")
         if forfeits[player] > lost[player]:
-            raise PositionError(f"player {player} pushed off {forfeits[player]} own tokens but "
-                                f"lost {lost[player]}; allowed: at most as many")
+            raise PositionError(f"the {PLAYER_NAMES[player]} pushed off {forfeits[player]} own "
+                                f"tokens but lost {lost[player]}; allowed: at most as many")
 
 
 def _check_turns(rules: Ruleset, hands: tuple[int, int], ply: int, bastion: int) -> None:
@@ -194,8 +195,8 @@ def _check_turns(rules: Ruleset, hands: tuple[int, int], ply: int, bastion: int)
         entries = turns - 1 if player == previous and not bastion and ply else turns
         brought_on = rules.factions_per_player - hands[player]
         if brought_on > entries:
-            raise PositionError(f"player {player} brought on {brought_on} factions after {ply} "
-                                f"plies; allowed: at most {entries}")
+            raise PositionError(f"the {PLAYER_NAMES[player]} brought on {brought_on} factions "
+                                f"after {ply} plies; allowed: at most {entries}")
         if rules.mode != STORM and hands[player] == 0 and (player != previous or not bastion):
-            raise PositionError(f"player {player} has no faction in hand; allowed: only after its "
-                                "last one has entered, which ends the game")
+            raise PositionError(f"the {PLAYER_NAMES[player]} has no faction in hand; allowed: only "
+                                "after its last one has entered, which ends the game")

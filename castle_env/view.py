@@ -7,6 +7,7 @@ from castle_env.board import (
     EDGES,
     OFFSETS,
     PASS,
+    PLAYER_NAMES,
     SIZE,
     SQUARE_NAMES,
     SQUARES,
@@ -114,10 +115,11 @@ def ruleset_name(game: Game, width: int) -> str:
 def status_text(view: View) -> str:
     """Whose turn it is, or how the game ended."""
     if view.outcome is None:
-        return f"Player {view.player} to move"
+        return f"{PLAYER_NAMES[view.player].capitalize()} to move"
     high, low = max(view.totals), min(view.totals)
     winner = view.outcome.winner
-    return f"Draw, {high} to {low}" if winner is None else f"Player {winner} wins, {high} to {low}"
+    result = "Draw" if winner is None else f"{PLAYER_NAMES[winner].capitalize()} wins"
+    return f"{result}, {high} to {low}"
 
 
 def last_move_text(move: LastMove | None) -> str:

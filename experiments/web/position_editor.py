@@ -1,6 +1,7 @@
 """Positions put together by hand."""
 
 from castle_env import Game, Position, PositionError
+from castle_env.board import PLAYER_NAMES
 from experiments.web.requests import EditPosition
 
 
@@ -28,8 +29,8 @@ def _checked(game: Game, asked: EditPosition, ply: int) -> Position:
     for player, board in enumerate(boards[:2]):
         used = board.bit_count() + asked.hands[player]
         if used > factions:
-            raise PositionError(f"player {player} has {used} factions on the board and in hand; "
-                                f"allowed: {factions} in all")
+            raise PositionError(f"the {PLAYER_NAMES[player]} has {used} factions on the board and "
+                                f"in hand; allowed: {factions} in all")
     mover = ply & 1
     forfeits = asked.forfeits if game.rules.capture_credit == "enemy_only" else [0, 0]
     position = Position(

@@ -15,7 +15,7 @@ import pytest
 
 from castle_env import ActionError, Game, Position, Ruleset, load_ruleset, preset_names
 from castle_env.ansi import draw_ansi
-from castle_env.board import OFFSETS, PASS, SQUARE_NAMES
+from castle_env.board import OFFSETS, PASS, PLAYER_NAMES, SQUARE_NAMES
 from castle_env.raster import Window, draw_rgb, load_pygame
 from castle_env.svg import draw_svg
 from castle_env.view import view_position
@@ -185,7 +185,7 @@ def test_svg_names_what_it_shows(capture: Played) -> None:
     assert {"faction B on d4, bastion", "faction A on a6", "faction B on f2", "stronghold on b4",
             "last move E4", "pushed to c4", "pushed to a4", "pushed off the board",
             "faction A captured", "b4 controlled by A"} <= titles.keys()
-    for text in ("Player 0 to move", "ply 6 of 16", "In hand 5", "Captured 1",
+    for text in ("First player to move", "ply 6 of 16", "In hand 5", "Captured 1",
                  "B played E4 to d4, pushed 4, captured A",
                  *(f"{points} VP" for points in capture[0].victory_points(capture[1]))):
         assert text in words(svg)
@@ -228,7 +228,8 @@ def test_pass_and_result_are_told(passed: Played) -> None:
     over = ended_game()
     outcome = over[0].outcome(over[1])
     assert outcome is not None
-    result = "Draw" if outcome.winner is None else f"Player {outcome.winner} wins"
+    winner = outcome.winner
+    result = "Draw" if winner is None else f"{PLAYER_NAMES[winner].capitalize()} wins"
     assert result in words(draw_svg(*over))
     assert f"{result}, {max(outcome.victory_points)} to" in draw_ansi(*over)
 
@@ -268,7 +269,7 @@ def test_ansi_shows_what_there_is(capture: Played) -> None:
     assert "(A) 4 |<A |<# |<# |[B]| - | - | 4  < " in text
     assert "6 | A |   |   |   |   |   | 6" in text
     assert text.count("a   b   c   d   e   f") == 2
-    for shown in ("ply 6 of 16", "Player 0 to move", "hand 5      A A A A A", "captured 1  A",
+    for shown in ("ply 6 of 16", "First player to move", "hand 5      A A A A A", "captured 1  A",
                   "B played E4 to d4, pushed 4, captured A",
                   *(f"{points} VP" for points in capture[0].victory_points(capture[1]))):
         assert shown in text

@@ -214,8 +214,8 @@ def no_module(game: Game) -> Any:
 
 
 def test_a_network_of_ones_own_is_made_by_its_import_path() -> None:
-    assert import_path(right) == "test_networks:right"
-    network = build_network(game_of_source("storm"), NetworkConfig("test_networks:right"))
+    assert import_path(right) == f"{__name__}:right"
+    network = build_network(game_of_source("storm"), NetworkConfig(f"{__name__}:right"))
     assert isinstance(network, Own)
     assert not is_symmetric(network)
 
@@ -225,12 +225,12 @@ def test_a_network_of_ones_own_is_made_by_its_import_path() -> None:
     ("", "network is ''; allowed"),
     (":right", "network is ':right'; allowed"),
     ("nowhere:right", "'nowhere:right', which cannot be imported: No module named 'nowhere'"),
-    ("test_networks:wrong", "'test_networks:wrong', which cannot be imported: .*'wrong'"),
-    ("test_networks:ALIKE", "'test_networks:ALIKE', a dict that cannot be called"),
-    ("test_networks:no_module", "'test_networks:no_module' made a str; allowed: a PyTorch module"),
-    ("test_networks:few_logits", r"shapes \[\(2, 7\), \(2,\)\].*logits \(2, 25\)"),
-    ("test_networks:wide_values", r"shapes \[\(2, 25\), \(2, 1\)\].*values \(2,\)"),
-    ("test_networks:no_values", r"shapes \[\(2, 25\)\] for 2 observations; allowed"),
+    (f"{__name__}:wrong", "test_network:wrong', which cannot be imported: .*'wrong'"),
+    (f"{__name__}:ALIKE", "test_network:ALIKE', a dict that cannot be called"),
+    (f"{__name__}:no_module", "test_network:no_module' made a str; allowed: a PyTorch module"),
+    (f"{__name__}:few_logits", r"shapes \[\(2, 7\), \(2,\)\].*logits \(2, 25\)"),
+    (f"{__name__}:wide_values", r"shapes \[\(2, 25\), \(2, 1\)\].*values \(2,\)"),
+    (f"{__name__}:no_values", r"shapes \[\(2, 25\)\] for 2 observations; allowed"),
 ])
 def test_what_makes_no_network_is_refused(kind: str, said: str) -> None:
     with pytest.raises(OptionError, match=said):

@@ -257,8 +257,8 @@ def test_a_reward_of_ones_own_is_given_as_the_margin_is(opponents, monkeypatch):
         seen.append((states.copy(), margins.copy()))
         return np.where(margins > 0, 0.75, -0.25)
 
-    monkeypatch.setattr("test_rollouts.own_reward", own, raising=False)
-    watch = watched(game, 4, reward="test_rollouts:own_reward", **OPPONENTS[opponents])
+    monkeypatch.setitem(globals(), "own_reward", own)
+    watch = watched(game, 4, reward=f"{__name__}:own_reward", **OPPONENTS[opponents])
     given = np.concatenate([rollout.rewards for rollout in watch.rollouts])
     assert set(np.unique(given)) == {-0.25, 0.0, 0.75}
     for states, margins in seen:

@@ -552,7 +552,7 @@ def test_edited_positions(web):
     assert by_text == answer
     bastion = web.post("/api/positions", json=asked | {"bastion": 18}).json()
     assert bastion["text"] == "6/6/A1##2/B1##2/6/6 A a3 7,7 0,0 2"
-    for change, words in (({"hands": [8, 7]}, "player 0 has 9"), ({"bastion": 0}, "bastion"),
+    for change, words in (({"hands": [8, 7]}, "first player has 9"), ({"bastion": 0}, "bastion"),
                           ({"tokens": "." * 36}, "strongholds"), ({"tokens": "."}, "tokens"),
                           ({"ply": 500}, "500"), ({"text": "nonsense"}, "nonsense")):
         refused(web.post("/api/positions", json=asked | change), 400, words)
