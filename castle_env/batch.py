@@ -94,22 +94,22 @@ def entry_lanes(moves: Moves, kind: int) -> int:
 @kernel
 def write_mask(rules: Rules, moves: Moves, over: bool, out_mask: Masks) -> None:
     """Write the legal action mask, shape (num_actions,), for legal moves, none when `over`."""
-    left = 0
+    any_move = 0
     for kind in range(DIRECTIONS):
         lanes = entry_lanes(moves, kind)
-        left |= lanes
+        any_move |= lanes
         for lane in range(SIZE):
             out_mask[kind * SIZE + lane] = lanes >> lane & 1
     if rules.steps:
         out_mask[STEPS:] = 0
         for direction in range(DIRECTIONS):
             squares = moves[DIRECTIONS + direction]
-            left |= squares
+            any_move |= squares
             while squares:
                 square = square_of(squares & -squares)
                 out_mask[STEPS + square * DIRECTIONS + direction] = 1
                 squares &= squares - 1
-    out_mask[PASS] = left == 0 and not over
+    out_mask[PASS] = any_move == 0 and not over
 
 
 @kernel

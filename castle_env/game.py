@@ -21,6 +21,7 @@ from castle_env.observation import (
 )
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
 from castle_env.reasons import why_illegal
+from castle_env.rule_table import rule_table
 from castle_env.ruleset import STORM, SUDDEN_DEATH, Ruleset
 from castle_env.symmetry import Symmetry, symmetries_of
 
@@ -65,7 +66,7 @@ class Game:
 
     def __init__(self, rules: Ruleset) -> None:
         self.rules: Final = rules
-        self.table: Final = kernels.rule_table(rules)
+        self.table: Final = rule_table(rules)
         self._rules: Final = self.table[0]
         self.divisors: Final = {dtype: plane_divisors(rules, dtype)
                                  for dtype in OBSERVATION_DTYPES}

@@ -22,9 +22,8 @@ from castle_env.board import (
     STEPS,
     TOP_ROW,
 )
-from castle_env.compiled import COMPILED, kernel
+from castle_env.compiled import kernel
 from castle_env.position import Position
-from castle_env.ruleset import SUDDEN_DEATH, Ruleset
 
 Moves: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 Points: TypeAlias = tuple[int, int, int, int, int, int]
@@ -59,7 +58,7 @@ RuleTable: TypeAlias = npt.NDArray[np.void]
 
 
 class Rules(Protocol):
-    """A row of a `RuleTable`: a ruleset as numbers.
+    """A row of a `RuleTable`: a ruleset as numbers, which `castle_env.rule_table` makes.
 
     `doors[player, side]` is the bitboard of edge squares where that player may enter from that
     side; `points` holds the Victory Points of captured, besieging, contact, controlled and
@@ -77,47 +76,6 @@ class Rules(Protocol):
     doors: npt.NDArray[np.int64]
     points: npt.NDArray[np.int64]
     squares: npt.NDArray[np.int64]
-
-
-def rule_table(rules: Ruleset) -> RuleTable:
-    """The numbers of a ruleset, in the form that the compiled functions take."""
-    points = rules.victory_points
-    sudden_death = rules.mode == SUDDEN_DEATH
-    layout = "".join(rules.strongholds)
-    table = np.zeros(1, dtype=RULES_DTYPE)
-    table["factions"] = rules.factions_per_player
-    table["max_plies"] = rules.max_plies
-    table["strongholds"] = sum(1 << square for square in range(SQUARES) if layout[square] == "#")
-    table["ends_at_last_entry"] = sudden_death
-    table["enters_by_step"] = rules.entry_style == "step"
-    if sudden_death:
-        table["steps"] = STEPS_PUSHING if rules.steps_must_push else STEPS_ALL
-    table["enemy_only"] = rules.capture_credit == "enemy_only"
-    table["doors"] = _doors(rules.entry_lanes)
-    table["points"] = (points.captured, points.besieging, points.contact, points.controlled,
-                       points.survivor)
-    if points.squares is not None:
-        table["uses_squares"] = 1
-        table["squares"] = np.array(points.squares).reshape(-1)
-    # Compiled code reads the fields of any row as attributes, plain Python those of a record.
-    return table if COMPILED else table.view(np.recarray)
-
-
-def _doors(entry_lanes: str) -> npt.NDArray[np.int64]:
-    """Edge squares open to each player by side, shape (2, 4), for a value of `entry_lanes`."""
-    middle_files = TOP_ROW & ~FIRST_COLUMN & ~(FIRST_COLUMN << (SIZE - 1))
-    middle_files |= middle_files << (SIZE * (SIZE - 1))
-    middle_ranks = (FIRST_COLUMN | FIRST_COLUMN << (SIZE - 1)) & ~TOP_ROW & ~EDGES[1]
-    north, south, west, east = EDGES
-    by_player = {
-        "all": (EDGES, EDGES),
-        "central": ((north & middle_files, south & middle_files,
-                     west & middle_ranks, east & middle_ranks),) * 2,
-        "own_axis": ((north & middle_files, south & middle_files, 0, 0),
-                     (0, 0, west & middle_ranks, east & middle_ranks)),
-        "home_edge": ((0, south & middle_files, 0, 0), (north & middle_files, 0, 0, 0)),
-    }
-    return np.array(by_player[entry_lanes], dtype=np.int64)
 
 
 @kernel

@@ -18,10 +18,11 @@ REMEMBERED: Final = 8
 class LegalDiscrete(spaces.Discrete):
     """`Discrete(num_actions)` whose `sample()` without a mask draws legal actions of the env.
 
-    Some tools, Gymnasium's `check_env` among them, seed the space in the middle of a game, draw an
-    action, and play it after a reset with the same seed. Therefore after `seed(n)` in the middle
-    of a game, until the env goes on, of the legal actions only such are drawn, if there are any,
-    as are also legal after `reset(seed=n)`, if the env was lately reset so.
+    Some tools, Gymnasium's `check_env` among them, call `action_space.seed(n)` in the middle of a
+    game, draw an action, and play it after `env.reset(seed=n)`. So that it is legal there too, a
+    draw after `seed(n)` is one of the actions that are legal both now and after that reset. This
+    holds until the env's next step or reset, and only where the env was lately reset with that
+    seed; where no action is legal in both positions, any that is legal now is drawn.
     """
 
     def __init__(self, num_actions: int) -> None:

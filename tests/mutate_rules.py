@@ -61,12 +61,14 @@ MUTATIONS: Final = {
                                                "player = 0\n    to_north"),
     "the second player's own axis is the first's": Mutation(
         "(0, 0, west & middle_ranks, east & middle_ranks)),",
-        "(north & middle_files, south & middle_files, 0, 0)),"),
+        "(north & middle_files, south & middle_files, 0, 0)),", "rule_table.py"),
     "central lanes reach the corners": Mutation(
-        "west & middle_ranks, east & middle_ranks),) * 2", "west, east),) * 2"),
+        "west & middle_ranks, east & middle_ranks),) * 2", "west, east),) * 2",
+        "rule_table.py"),
     "home edges are exchanged": Mutation(
         '"home_edge": ((0, south & middle_files, 0, 0), (north & middle_files, 0, 0, 0))',
-        '"home_edge": ((north & middle_files, 0, 0, 0), (0, south & middle_files, 0, 0))'),
+        '"home_edge": ((north & middle_files, 0, 0, 0), (0, south & middle_files, 0, 0))',
+        "rule_table.py"),
     # Turns and ends.
     "a move leaves no bastion": Mutation(
         "Position(opposing, own, strongholds, target,", "Position(opposing, own, strongholds, 0,"),
@@ -77,7 +79,9 @@ MUTATIONS: Final = {
         "        if count_moves(moves) == 0:\n            return True, play_pass(position)",
         "        if count_moves(moves) >= 0:\n            return True, play_pass(position)"),
     "a pass is never in the mask": Mutation(
-        "if none and not is_over(rules, position):", "if none and is_over(rules, position):",
+        "out_mask[PASS] = any_move == 0 and not over", "out_mask[PASS] = False", "batch.py"),
+    "a pass is in the mask of a game that is over": Mutation(
+        "out_mask[PASS] = any_move == 0 and not over", "out_mask[PASS] = any_move == 0",
         "batch.py"),
     "one turn too many": Mutation(
         "position.ply >= rules.max_plies or", "position.ply > rules.max_plies or"),
@@ -109,7 +113,8 @@ MUTATIONS: Final = {
     "pushing off the other's token forfeits it": Mutation(
         "if rules.enemy_only and own & run", "if rules.enemy_only and opposing & run"),
     "capture credit is exchanged": Mutation(
-        'rules.capture_credit == "enemy_only"', 'rules.capture_credit != "enemy_only"'),
+        'rules.capture_credit == "enemy_only"', 'rules.capture_credit != "enemy_only"',
+        "rule_table.py"),
 }
 
 

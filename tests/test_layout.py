@@ -7,7 +7,7 @@ from places import ROOT, TESTS
 
 PACKAGES = ("castle_env", "agents", "experiments")
 # Tests of the project as a whole, and what tests share.
-WHOLE = {"docs", "import_direction", "layout", "notebooks", "package", "rllib"}
+WHOLE = {"docs", "import_direction", "layout", "mutate_rules", "notebooks", "package", "rllib"}
 NO_ROOMS = {"data", "helpers", "__pycache__"}
 
 

@@ -43,7 +43,7 @@ _SHARES: Final = LinearSegmentedColormap.from_list("shares", [RED, "#FFFFFF", BL
 PlyCurves: TypeAlias = dict[str, dict[str, list[tuple[int, Interval]]]]
 
 _LONGEST_NAME: Final = 30
-_MOST_BINS: Final = 49
+_MAX_BINS: Final = 49
 
 
 def learning_curve(
@@ -234,7 +234,7 @@ def _margin_panel(
 def _bin_edges(lowest: int, highest: int) -> npt.NDArray[np.float64]:
     """Edges of equal bins around whole margins, with 0 (a draw) in the middle of one."""
     width = 1
-    while (highest - lowest) / width >= _MOST_BINS:
+    while (highest - lowest) / width >= _MAX_BINS:
         width += 2
     first, last = (int(np.floor(end / width + 0.5)) for end in (lowest, highest))
     return np.arange(first - 0.5, last + 1, dtype=np.float64) * width
@@ -289,7 +289,7 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
     written.
     """
     figure, axes = new_figure(f"Bradley–Terry ratings, {subject}",
-                           "Elo scale, mean of the players 0; line: 95% bootstrap interval",
+                           "Elo scale, on average 0; line: 95% bootstrap interval",
                            7.5, 1.7 + 0.42 * len(ratings))
     for row, rating in enumerate(ratings.values()):
         axes.plot([rating.low, rating.high], [row, row], color=BLUE, linewidth=2.2, marker="|",

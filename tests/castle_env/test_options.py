@@ -402,7 +402,7 @@ def test_threads_survive_a_fork() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("known", [False, True])
 def test_a_network_plays_in_forked_environments(known: bool, tmp_path: Path) -> None:
-    """Pitfall 38, whether the parent has used the agent or only PyTorch."""
+    """PyTorch's threads do not survive a fork, whoever has used PyTorch before it."""
     run(Game(load_ruleset("storm")), config(steps=ROLLOUT, channels=64, hidden=256), tmp_path)
     assert "done" in run_program(ASYNC.format(opponent=f"ppo:{tmp_path}", known=known))
 
