@@ -1,4 +1,4 @@
-"""Observations and actions of a position turned and mirrored by the symmetries of its ruleset."""
+"""Observations and actions of a position under the symmetries of its ruleset."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ Indices = npt.NDArray[np.int64]
 
 @cache
 def symmetry_maps(game: Game) -> tuple[Indices, Indices]:
-    """Where the numbers of a turned observation come from, and which actions its actions mean.
+    """Where the numbers of a mapped observation come from, and which actions its actions mean.
 
     Shapes (symmetries, PLANES * 36) and (symmetries, num_actions), int64, the identity first: the
     flat observation `planes.reshape(-1)[observations[s]]` shows the position under symmetry s, and

@@ -52,15 +52,15 @@ def exact_margins(
     are exact, others are upper bounds below that.
     """
     out_margins[:] = ILLEGAL
-    left = plies_left(rules, position)
-    moves = work.moves[left]
+    depth = plies_left(rules, position)
+    moves = work.moves[depth]
     count, best = list_scored(rules, position, moves), -INFINITE
     for index in range(count):
         code = take_largest(moves, index, count) & CODE_MASK
         child = play_code(rules, position, code)
         # Exact from one below the best so far less the slack.
         least = best - slack - 1 if index else -INFINITE
-        margin = -search(rules, None, child, left - 1, -INFINITE, -least, work)
+        margin = -search(rules, None, child, depth - 1, -INFINITE, -least, work)
         out_margins[action_of_code(code)] = margin
         best = max(best, margin)
 

@@ -26,11 +26,11 @@ from agents.search.puct_tree import (
     Ints,
     Nodes,
     Weights,
-    add_pending,
+    add_waiting,
     descend,
     settle,
 )
-from castle_env.batch import load, store
+from castle_env.batch import load
 from castle_env.compiled import kernel
 from castle_env.kernels import RuleTable
 from castle_env.position import PositionArray
@@ -125,8 +125,8 @@ def best_considered(
 
 @kernel
 def gather_halving(
-    table: RuleTable, trees: Nodes, states: PositionArray, left: Ints, plan: Ints, gumbels: Doubles,
-    sigma: Sigma, weights: Weights, out_states: PositionArray, out_places: Ints,
+    table: RuleTable, trees: Nodes, states: PositionArray, visits_left: Ints, plan: Ints,
+    gumbels: Doubles, sigma: Sigma, weights: Weights, out_states: PositionArray, out_places: Ints,
 ) -> int:
     """Walk to one leaf in each tree; the number of those that wait for the network.
 
@@ -138,22 +138,19 @@ def gather_halving(
     values, logits = np.empty(MAX_MOVES), np.empty(MAX_MOVES)
     for tree in range(len(trees)):
         nodes = trees[tree]
-        if left[tree] == 0 or nodes[0].children == 1:
-            left[tree] = 0
+        if visits_left[tree] == 0 or nodes[0].children == 1:
+            visits_left[tree] = 0
             continue
-        left[tree] -= 1
+        visits_left[tree] -= 1
         node, leaf = 0, load(states, tree)
         if nodes[0].children > 0:
             turn = plan[nodes[0].children, nodes[0].visits - 1]
             node = best_considered(nodes, turn, gumbels[tree], sigma, values, logits)
             leaf = play_code(rules, leaf, nodes[node].code)
             node, leaf = descend(rules, nodes, node, leaf, weights)
-        if settle(rules, nodes, node, leaf, weights, work):
-            continue
-        add_pending(nodes, node)
-        store(out_states, count, leaf)
-        out_places[count, 0], out_places[count, 1] = tree, node
-        count += 1
+        if not settle(rules, nodes, node, leaf, weights, work):
+            add_waiting(nodes, tree, node, leaf, count, out_states, out_places)
+            count += 1
     return count
 
 

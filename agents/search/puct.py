@@ -138,12 +138,13 @@ class PUCTAgent(BaseAgent):
         end = time.monotonic() + (self._limits.milliseconds / 1000 or np.inf)
         trees = new_trees(len(states), self._nodes)
         sizes = np.ones(len(states), dtype=np.int64)
-        left = np.full(len(states), self._limits.simulations + 1)
+        visits_left = np.full(len(states), self._limits.simulations + 1)
         leaves = np.empty(len(states) * MAX_LEAVES, dtype=POSITION_DTYPE)
         places = np.empty((len(leaves), 2), dtype=np.int64)
         steps = 0
-        while left.any() and (steps < 2 or (time.monotonic() < end and not self._stopped)):
-            count = gather(self._game.table, trees, states, left, self._weights, leaves, places)
+        while visits_left.any() and (steps < 2 or (time.monotonic() < end and not self._stopped)):
+            count = gather(self._game.table, trees, states, visits_left, self._weights, leaves,
+                           places)
             if count:
                 logits, values = self._evaluate(leaves[:count])
                 expand(self._game.table, trees, sizes, leaves[:count], places[:count], logits,

@@ -162,14 +162,25 @@ def settle(
 
 
 @kernel
+def add_waiting(
+    nodes: Nodes, tree: int, node: int, leaf: Position, place: int, out_states: PositionArray,
+    out_places: Ints,
+) -> None:
+    """Put a leaf that waits for the network at a place of the outputs, as `gather` has them."""
+    add_pending(nodes, node)
+    store(out_states, place, leaf)
+    out_places[place, 0], out_places[place, 1] = tree, node
+
+
+@kernel
 def gather(
-    table: RuleTable, trees: Nodes, states: PositionArray, left: Ints, weights: Weights,
+    table: RuleTable, trees: Nodes, states: PositionArray, visits_left: Ints, weights: Weights,
     out_states: PositionArray, out_places: Ints,
 ) -> int:
     """Walk to the next leaves of all trees; the number of those that wait for the network.
 
-    trees: (n, nodes). states: (n,), their roots' positions. left: (n,), visits still to make,
-    lessened by those begun, or 0 from now on where the root has one child alone. out_states:
+    trees: (n, nodes). states: (n,), their roots' positions. visits_left: (n,), lessened here by
+    the visits begun, and set to 0 where the root has only one child. out_states:
     (n * MAX_LEAVES,), the leaves' positions. out_places: (n * MAX_LEAVES, 2), tree and node.
     """
     rules, count = table[0], 0
@@ -177,19 +188,16 @@ def gather(
     for tree in range(len(trees)):
         nodes = trees[tree]
         if nodes[0].children == 1:
-            left[tree] = 0
+            visits_left[tree] = 0
         leaves = min(MAX_LEAVES, 1 + nodes[0].visits // VISITS_PER_LEAF)
-        for _ in range(min(leaves, left[tree])):
+        for _ in range(min(leaves, visits_left[tree])):
             node, leaf = descend(rules, nodes, 0, load(states, tree), weights)
             if nodes[node].pending:
                 break
-            left[tree] -= 1
-            if settle(rules, nodes, node, leaf, weights, work):
-                continue
-            add_pending(nodes, node)
-            store(out_states, count, leaf)
-            out_places[count, 0], out_places[count, 1] = tree, node
-            count += 1
+            visits_left[tree] -= 1
+            if not settle(rules, nodes, node, leaf, weights, work):
+                add_waiting(nodes, tree, node, leaf, count, out_states, out_places)
+                count += 1
     return count
 
 

@@ -109,8 +109,9 @@ class RunConfig:
 
     def rate_after(self, steps: int) -> float:
         """The learning rate after so many learner steps; the last one from the run's end on."""
-        left = max(0.0, 1.0 - steps / self.steps)
-        return self.last_learning_rate + (self.learning_rate - self.last_learning_rate) * left
+        share_left = max(0.0, 1.0 - steps / self.steps)
+        fall = self.learning_rate - self.last_learning_rate
+        return self.last_learning_rate + fall * share_left
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a card."""

@@ -45,8 +45,8 @@ class Progress:
     @property
     def seconds_left(self) -> float:
         """Until the end at this speed; infinite before it is known."""
-        left = max(0, self.total - self.steps)
-        return left / self.steps_per_second if self.steps_per_second else float("inf")
+        steps_left = max(0, self.total - self.steps)
+        return steps_left / self.steps_per_second if self.steps_per_second else float("inf")
 
 
 class Schedule:

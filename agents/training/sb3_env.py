@@ -67,8 +67,8 @@ class SB3VecEnv(VecEnv):
         if self._maps is None:
             return planes
         flat = planes.reshape(len(planes), -1)
-        turned = np.take_along_axis(flat, self._maps[0][self.symmetries[games]], axis=1)
-        return turned.reshape(planes.shape)
+        mapped = np.take_along_axis(flat, self._maps[0][self.symmetries[games]], axis=1)
+        return mapped.reshape(planes.shape)
 
     def step_async(self, actions: Ints) -> None:
         """Keep the actions, shape (n,), for `step_wait`."""

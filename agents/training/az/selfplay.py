@@ -138,11 +138,11 @@ class SelfPlay:
         reset(trees)
         gumbels = self.rng.gumbel(size=(count, MAX_MOVES))
         sizes = np.ones(count, dtype=np.int64)
-        left = np.full(count, self._config.visits + 1)
+        visits_left = np.full(count, self._config.visits + 1)
         leaves, places = np.empty_like(states), np.empty((count, 2), dtype=np.int64)
-        while left.any():
-            waiting = gather_halving(table, trees, states, left, self._plan, gumbels, self._sigma,
-                                     self._weights, leaves, places)
+        while visits_left.any():
+            waiting = gather_halving(table, trees, states, visits_left, self._plan, gumbels,
+                                     self._sigma, self._weights, leaves, places)
             if waiting:
                 logits, values = self._evaluate(leaves[:waiting])
                 expand(table, trees, sizes, leaves[:waiting], places[:waiting], logits,
