@@ -217,7 +217,7 @@ def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(tmp_path,
         assert counting.rollouts == 4
         assert counting.steps == list(range(16, 513, 16))
     elif kind == "network":
-        assert checkpoint.card["network"]["kind"] == "test_training:small_network"
+        assert checkpoint.card["network"]["kind"] == f"{__name__}:small_network"
         assert "dense.weight" in checkpoint.tensors["policy"]
         agent = make_agent(f"ppo:{tmp_path / 'run'}", STORM)
         assert same(agent.policy.network.state_dict(), checkpoint.tensors["policy"])
