@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from gymnasium.envs.registration import register
 
-from castle_env.agent import Agent, BaseAgent, agent_names, make_agent, register_agent
+from castle_env.agent import Agent, BaseAgent, PolicyAgent, agent_names, make_agent, register_agent
 from castle_env.default_agents import make_greedy, make_random
 from castle_env.errors import (
     ActionError,
@@ -31,6 +31,7 @@ __all__ = [
     "MissingPackageError",
     "OptionError",
     "Outcome",
+    "PolicyAgent",
     "Position",
     "PositionError",
     "Ruleset",

@@ -53,6 +53,28 @@ class BaseAgent:
         """There is nothing to end."""
 
 
+class PolicyAgent(BaseAgent):
+    """An agent of a policy that any framework has trained on what environments show.
+
+    choose: takes observations, (n, PLANES, 6, 6) float32, and masks, (n, num_actions) int8, and
+    gives legal actions, (n,).
+    """
+
+    def __init__(
+        self, name: str, game: Game,
+        choose: Callable[[npt.NDArray[Any], npt.NDArray[np.int8]], npt.ArrayLike],
+    ) -> None:
+        self.name = name
+        self._game: Final = game
+        self._choose: Final = choose
+
+    def select_actions(
+        self, states: PositionArray, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        """What the policy chooses; `rng` is not used."""
+        return self._game.action_array(self._choose(*self._game.encode(states)), len(states))
+
+
 def as_agent(source: Any, role: str) -> Agent:
     """`source` as an `Agent`; one with neither `thread_safe` nor `stop` gets those of `BaseAgent`.
 

@@ -16,7 +16,8 @@ from castle_env.game import Game, Outcome
 from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
 from castle_env.ruleset import Ruleset
-from experiments.measure.records import records_file
+from experiments.measure.intervals import Interval
+from experiments.measure.records import records_file, summarise
 from experiments.options import MatchOptions
 from experiments.progress import progress_bar
 
@@ -52,6 +53,14 @@ def play_match(
     for first, count in _groups(games):
         records += _play_group(game, agents, first, count, opening_plies, seed, advance, keep)
     return records
+
+
+def points_against(
+    game: Game, agent: Agent, opponent: str = "random", games: int = 200, opening_plies: int = 2
+) -> Interval:
+    """Share of the points of an agent against the one of another name, both seats together."""
+    records = play_match(game, (agent, agent_of(game.rules, opponent)), games, opening_plies)
+    return summarise(records, agent.name, opponent).rows[-1].win_rate
 
 
 def _groups(games: int) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from minimax import GAMES, random_positions, rng
 
-from castle_env import AgentError, Game
+from castle_env import ActionError, AgentError, Game, PolicyAgent
 from castle_env import agent as registry
 from castle_env.agent import Agent, as_agent, make_agent
 from castle_env.position import PositionArray
@@ -22,6 +22,25 @@ def test_wrong_names_are_one_clear_error(spec: str) -> None:
         make_agent(spec, GAMES["storm"])
     assert repr(spec if spec == ":" else spec.removesuffix(":")) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_agent_of_a_policy_sees_what_environments_show() -> None:
+    game = GAMES["storm"]
+    states = random_positions(game, 2)[:20]
+    planes, masks = game.encode(states)
+    seen: list[Any] = []
+
+    def choose(*given: Any) -> Any:
+        seen.extend(given)
+        return given[1].argmax(axis=1).tolist()  # also a list of integers, of any kind
+
+    actions = PolicyAgent("first", game, choose).select_actions(states, rng())
+    assert actions.dtype == np.int64
+    np.testing.assert_array_equal(actions, masks.argmax(axis=1))
+    np.testing.assert_array_equal(seen[0], planes)
+    np.testing.assert_array_equal(seen[1], masks)
+    with pytest.raises(ActionError, match=r"shape \(20,\)"):
+        PolicyAgent("wrong", game, lambda planes, masks: planes).select_actions(states, rng())
 
 
 class Minimal:

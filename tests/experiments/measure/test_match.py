@@ -14,7 +14,7 @@ from castle_env.game_file import format_game, parse_games
 from castle_env.game_record import GameRecord, record_game
 from castle_env.position import PositionArray
 from experiments.measure import match
-from experiments.measure.match import play_match
+from experiments.measure.match import play_match, points_against
 from experiments.measure.records import distinct_games, summarise
 
 SOURCES = ["storm", "storm-towers", "sudden-death", "sudden-death-home", QUICK_DEATH]
@@ -68,6 +68,15 @@ def test_both_seats_get_the_same_openings():
     assert len(set(openings(first))) > 120
     assert all(record.opening_plies == 4 < record.plies for record in records)
     assert len(distinct_games(records)) == 300
+
+
+def test_points_are_those_of_the_match_it_plays():
+    game = game_of_source("storm")
+    agents = make_agent("greedy", game), make_agent("random", game)
+    records = play_match(game, agents, games=20, opening_plies=2)
+    expected = summarise(records, "greedy", "random").rows[-1]
+    assert expected.seat is None
+    assert points_against(game, agents[0], "random", games=20) == expected.win_rate
 
 
 def test_same_seed_same_games_and_advance_hears_of_all():
