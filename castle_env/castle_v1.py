@@ -23,6 +23,7 @@ from castle_env.observation import FIRST_ENTRY_PLANE, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
     Illegal,
+    ObservationKind,
     Reward,
     RulesetSource,
     check_options,
@@ -47,6 +48,7 @@ def env(
     observation_dtype: ObservationDtype = "float32",
     illegal: Illegal = "raise",
     text_info: bool = False,
+    observation: ObservationKind = "dict",
 ) -> OrderEnforcingWrapper:
     """The environment in PettingZoo's order-enforcing wrapper; illegal actions raise by themselves.
 
@@ -54,10 +56,10 @@ def env(
     `ruleset` is given.
     """
     return OrderEnforcingWrapper(raw_env(mode, ruleset, reward, render_mode, observation_dtype,
-                                         illegal, text_info))
+                                         illegal, text_info, observation))
 
 
-class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: N801
+class raw_env(AECEnv[str, Any, int]):  # type: ignore[misc]  # noqa: N801
     """One game for two agents.
 
     ## Action space
@@ -69,7 +71,8 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
     ## Observation space
     {"observation": (18, 6, 6) of `observation_dtype`, the planes of `CastleEnv` relative to the
     observing agent, "action_mask": (num_actions,) int8}. The mask of the agent whose turn it is
-    not, and both after the end, are all zero.
+    not, and both after the end, are all zero. With `observation="planes"` it is the planes alone,
+    and the mask is in the info alone.
 
     ## Rewards
     +1, 0, -1 or, with `reward="margin"`, the agent's VP margin / (2 x factions per player), on the
@@ -107,10 +110,12 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
         observation_dtype: ObservationDtype = "float32",
         illegal: Illegal = "raise",
         text_info: bool = False,
+        observation: ObservationKind = "dict",
     ) -> None:
         super().__init__()
         check_options(reward=reward, render_mode=render_mode, illegal=illegal,
-                      observation_dtype=observation_dtype, text_info=text_info)
+                      observation_dtype=observation_dtype, text_info=text_info,
+                      observation=observation)
         if not isinstance(mode, str) or canonical_mode(mode) not in MODES:
             raise OptionError(f"mode is {mode!r}; allowed: {', '.join(MODES)}")
         self.game = load_game(mode if ruleset is None else ruleset)
@@ -119,10 +124,11 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
         self.possible_agents = list(AGENTS)
         self.action_spaces = {agent: spaces.Discrete(self.game.num_actions) for agent in AGENTS}
         self.observation_spaces = {
-            agent: observation_space(self.game, observation_dtype, "dict") for agent in AGENTS
+            agent: observation_space(self.game, observation_dtype, observation) for agent in AGENTS
         }
         self._reward: Reward = reward
         self._dtype: ObservationDtype = observation_dtype
+        self._as_dict = observation == "dict"
         self._illegal = illegal
         self._text_info = text_info
         self._states: PositionArray = self.game.initial_states(1)
@@ -195,14 +201,14 @@ class raw_env(AECEnv[str, dict[str, Any], int]):  # type: ignore[misc]  # noqa: 
             number = int(self._rng.choice(np.flatnonzero(self._legal)))
         return number, True
 
-    def observe(self, agent: str) -> dict[str, Any]:
-        """The agent's own view of the position, with its mask."""
+    def observe(self, agent: str) -> Any:
+        """The agent's own view of the position, with its mask unless only planes are wanted."""
         player = AGENTS.index(agent)
         planes = self.game.observation(self._position(), player, self._dtype)
         mask = self._mask(player).copy()
         if not mask.any():  # also where the rules would allow moves, after an illegal one
             planes[FIRST_ENTRY_PLANE:FIRST_ENTRY_PLANE + DIRECTIONS] = 0
-        return {"observation": planes, "action_mask": mask}
+        return {"observation": planes, "action_mask": mask} if self._as_dict else planes
 
     def state(self) -> npt.NDArray[Any]:
         """The planes as player 0 sees them, shape (18, 6, 6)."""

@@ -71,6 +71,26 @@ def test_official_api(mode: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) ->
     api_test(env, num_cycles=400)
 
 
+def test_planes_alone_leave_the_mask_to_the_info(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TorchRL's wrapper stops where observation and info both have a mask."""
+    module = sys.modules["pettingzoo.test.api_test"]
+    env, both = castle_v1.env(observation="planes"), castle_v1.env()
+    monkeypatch.setattr(module, "env_all_zeros_obs",
+                        [*module.env_all_zeros_obs, str(env.unwrapped)])
+    api_test(env, num_cycles=100)
+    env.reset(seed=1)
+    both.reset(seed=1)
+    for agent in env.agent_iter():
+        assert env.observation_space(agent).contains(env.observe(agent))
+        for seen in AGENTS:
+            np.testing.assert_array_equal(env.observe(seen), both.observe(seen)["observation"])
+        mask = env.infos[agent]["action_mask"]
+        np.testing.assert_array_equal(mask, both.observe(agent)["action_mask"])
+        action = int(mask.argmax()) if mask.any() else None
+        env.step(action)
+        both.step(action)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_official_seeds(mode: str) -> None:
     seed_test(lambda: castle_v1.env(mode=mode))
