@@ -29,6 +29,8 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType({
     "starlette": "play",
     "uvicorn": "play",
     "ray": "ray",
+    "pyspiel": "openspiel",
+    "open_spiel": "openspiel",
 })
 
 

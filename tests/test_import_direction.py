@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-FOLDERS = {"castle_env", "agents", "experiments", "notebooks", "tests", "docs", ".ci"}
+FOLDERS = {"castle_env", "agents", "experiments", "notebooks", "tests", "docs", "examples", ".ci"}
 LEARNING = {"torch", "stable_baselines3", "sb3_contrib", "onnx"}
 
 # What each package may import besides itself and the standard library.
 ALLOWED = {
-    "castle_env": {"numpy", "numba", "gymnasium", "pettingzoo", "pygame"},
+    "castle_env": {"numpy", "numba", "gymnasium", "pettingzoo", "pygame", "pyspiel",
+                   "open_spiel"},
     "agents": {"numpy", "numba", "gymnasium", "castle_env", *LEARNING},
 }
 

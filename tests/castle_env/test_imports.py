@@ -117,3 +117,12 @@ def test_a_fault_of_ours_is_not_taken_for_a_hidden_package() -> None:
                        name="agents.search.moves")
     assert explain_import_error(ours, "somebody") is None
     assert explain_import_error(ModuleNotFoundError("no json5", name="json5"), "somebody") is None
+
+
+def test_the_game_for_openspiel_says_what_to_install() -> None:
+    hidden = "import sys\nsys.modules['pyspiel'] = None\n"
+    done = subprocess.run([sys.executable, "-c", hidden + "import castle_env.openspiel_game"],
+                          cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.stderr.splitlines()[-1].endswith(
+        "castle_env.openspiel_game needs pyspiel; install it with: "
+        "pip install 'storm-the-castle[openspiel]'")

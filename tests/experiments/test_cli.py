@@ -375,7 +375,8 @@ def test_the_table_of_extras_is_that_of_the_package():
     installed = {extra: " ".join(needs) for extra, needs in
                  project["optional-dependencies"].items()}
     distributions = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib",
-                     "PIL": "pillow", "pydantic": "fastapi", "starlette": "fastapi"}
+                     "PIL": "pillow", "pydantic": "fastapi", "pyspiel": "open_spiel",
+                     "starlette": "fastapi"}
     for module, extra in EXTRAS.items():
         assert distributions.get(module, module) in installed[extra]
 
