@@ -7,7 +7,8 @@ from places import ROOT, TESTS
 
 PACKAGES = ("castle_env", "agents", "experiments")
 # Tests of the project as a whole, and what tests share.
-WHOLE = {"docs", "import_direction", "layout", "mutate_rules", "notebooks", "package", "rllib"}
+WHOLE = {"docs", "examples", "import_direction", "layout", "mutate_rules", "notebooks", "package",
+         "site"}
 NO_ROOMS = {"data", "helpers", "__pycache__"}
 
 
