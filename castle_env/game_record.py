@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -121,6 +121,22 @@ class GameRecord:
         """The game with one more move, after which `outcome` stands."""
         notes = (*self.notes, NO_NOTE) if self.notes else ()
         return replace(self, actions=(*self.actions, int(action)), notes=notes, outcome=outcome)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: moves and positions as text, values and comments by move."""
+        return {
+            "ruleset": self.rules.to_dict(),
+            "players": list(self.players),
+            "start": self.game.format_position(self.states()[0]),
+            "moves": [self.game.format_action(action) for action in self.actions],
+            "opening_plies": self.opening_plies,
+            "values": [self.note(index).value for index in range(self.plies)],
+            "comments": [self.note(index).comment for index in range(self.plies)],
+            "outcome": None if self.outcome is None else asdict(self.outcome),
+            "seed": self.seed,
+            "date": self.date,
+            "comment": self.comment,
+        }
 
     def cut(self, plies: int) -> "GameRecord":
         """The game as it was after so many moves."""

@@ -1,7 +1,8 @@
 """Backends: tasks run in this process, in processes of this machine, or on a Ray cluster.
 
 Each has a `map` as `agents.tasks.MapTasks` describes, with the same results: a task is a pure
-function of what it is given, random streams included. A task whose worker dies is tried again.
+function of what it is given, random streams included. A task whose worker dies is tried again. An
+error of this project is raised as it was, any other as a `TaskError`, which every process can read.
 """
 
 import os
@@ -10,22 +11,33 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
+from socket import create_connection
 from threading import Thread
+from traceback import extract_tb, format_exception, format_exception_only
 from typing import Any, Final, Protocol
 
 from agents.tasks import MapTasks, Result, Task, ignore, map_here
 from castle_env.errors import CastleError
+from castle_env.imports import OUR_PACKAGES
 
 MAX_WORKERS: Final = 256
 # How often a task is tried again after the death of its worker.
 RETRIES: Final = 3
+# How long the machine of a cluster may take until it answers.
+ANSWER_SECONDS: Final = 5.0
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class BackendError(CastleError):
     """A backend is not there, or its workers keep dying."""
+
+
+class TaskError(CastleError):
+    """A task has failed by an error of other code, such as an agent's; its text and its place."""
 
 
 class Backend(Protocol):
@@ -34,6 +46,28 @@ class Backend(Protocol):
     @property
     def map(self) -> MapTasks:
         """Run tasks; raises `BackendError` once all others are done, if some killed each worker."""
+
+
+def call(function: Callable[[Task], Result], task: Task) -> Result:
+    """`function(task)`; raises `TaskError` for all errors but those of this project."""
+    try:
+        return function(task)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, CastleError) and _is_ours(type(error)):
+            raise
+        raise TaskError(told(error)) from error
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in OUR_PACKAGES
+
+
+def told(error: BaseException) -> str:
+    """Text of an error, the place where it was raised, and how that was come to."""
+    place = extract_tb(error.__traceback__)[-1]
+    what = "".join(format_exception_only(error)).strip()
+    trace = "".join(format_exception(error)).strip()
+    return f"{what}, in {place.name}, line {place.lineno} of {place.filename}\n{trace}"
 
 
 @dataclass(frozen=True)
@@ -50,7 +84,7 @@ class LocalBackend:
     ) -> list[Result]:
         """See `Backend`. Ctrl-C ends the workers, whatever they are at."""
         if self.workers == 1:
-            return map_here(function, tasks, on_done)
+            return map_here(partial(call, function), tasks, on_done)
         results: dict[int, Result] = {}
         todo, deaths = list(range(len(tasks))), 0
         while todo:
@@ -78,7 +112,7 @@ class LocalBackend:
         stop = context.Event()
         with ProcessPoolExecutor(self.workers, context, _begin_worker, (stop,)) as pool:
             try:
-                futures = {pool.submit(function, tasks[index]): index for index in todo}
+                futures = {pool.submit(call, function, tasks[index]): index for index in todo}
                 for future in as_completed(futures):
                     index = futures[future]
                     out_results[index] = future.result()
@@ -133,12 +167,44 @@ class RayBackend:
                 ray.shutdown()
 
     def _connect(self, ray: Any) -> None:
+        if self.address is not None:
+            _check_answer(ray, self.address)
         local = {} if self.address else {"num_cpus": self.workers, "include_dashboard": False}
         try:
             ray.init(address=self.address or "local", log_to_driver=False, logging_level="error",
                      **local)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise BackendError(f"no Ray cluster at address {self.address!r}: {error}") from error
+
+
+def _check_answer(ray: Any, address: str) -> None:
+    """Raise `BackendError` where nobody listens; Ray itself would wait for minutes."""
+    place = _place_of(address)
+    host, _, port = place.removeprefix("ray://").rpartition(":")
+    if not port.isdigit() or int(port) >= 1 << 16:
+        return  # Ray says what is wrong with it
+    # Ray takes these names for the address by which other machines know this one.
+    hosts = (host, ray.util.get_node_ip_address()) if host in LOCAL_HOSTS else (host.strip("[]"),)
+    failed = ""
+    for name in hosts:
+        try:
+            with create_connection((name, int(port)), timeout=ANSWER_SECONDS):
+                return
+        except OSError as error:
+            failed = error.strerror or str(error)
+    raise BackendError(f"no Ray cluster at address {address!r}: nobody answers at {place} "
+                       f"({failed}); allowed: the address that ray start has printed")
+
+
+def _place_of(address: str) -> str:
+    """The host and port that `auto` stands for, where Ray tells it."""
+    if address != "auto":
+        return address
+    try:
+        services = import_module("ray._private.services")
+        return str(services.get_ray_address_from_environment("auto", None))
+    except (ImportError, AttributeError, TypeError, ConnectionError):
+        return address
 
 
 def _import_ray() -> Any:
@@ -155,8 +221,8 @@ def _map_on_ray(
     tasks: Sequence[Task],
     on_done: Callable[[int, Result], None],
 ) -> list[Result]:
-    remote = ray.remote(num_cpus=1, max_retries=RETRIES)(function)
-    waiting = {remote.remote(task): index for index, task in enumerate(tasks)}
+    remote = ray.remote(num_cpus=1, max_retries=RETRIES)(call)
+    waiting = {remote.remote(function, task): index for index, task in enumerate(tasks)}
     results: dict[int, Result] = {}
     try:
         while waiting:

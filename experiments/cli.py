@@ -1,10 +1,15 @@
 """The `castle` command: one sub-command for each module that it names."""
 
+import io
 import os
+import shutil
 import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
 # Sub-command, the module with its options and its `run`, the class of the options, and what the
 # page of help says: the first line of that class's docstring. A module is imported only when its
@@ -51,6 +56,8 @@ COMMANDS: Final = {
               "Measure speed: medians of several runs after a warm-up that is not counted."),
 }
 
+SHELLS: Final = ("bash", "zsh", "fish")
+
 
 def main() -> None:
     """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130.
@@ -72,6 +79,8 @@ def _main(arguments: list[str]) -> None:
     first = arguments[0] if arguments else ""
     if first in ("-h", "--help"):
         print(_page_of_help())
+    elif first == "--completion":
+        _print_completion(" ".join(arguments[1:]))
     elif first == "--version":
         print(f"storm-the-castle {version('storm-the-castle')}")
     elif first in COMMANDS:
@@ -88,7 +97,8 @@ def _run(name: str, arguments: list[str]) -> None:
     module, options, _ = COMMANDS[name]
     try:
         chosen = _parse(getattr(import_module(module), options), name, arguments)
-        sys.modules[type(chosen).__module__].run(chosen)
+        with chosen.output():
+            sys.modules[type(chosen).__module__].run(chosen)
     except BrokenPipeError:
         raise
     except (CastleError, OSError) as error:
@@ -104,22 +114,71 @@ def _parse(options: Any, name: str, arguments: list[str]) -> Any:
     """Options of one sub-command; some have defaults, and a class, that depend on others."""
     import tyro
 
-    defaults = getattr(options, "defaults", None)
-    if defaults is None:
-        return tyro.cli(options, prog=f"castle {name}", args=arguments)
-    given = defaults(arguments)
-    return tyro.cli(type(given), prog=f"castle {name}", args=arguments, default=given)
+    given = options.defaults(arguments) if hasattr(options, "defaults") else None
+    default: dict[str, Any] = {} if given is None else {"default": given}
+    with _help_in_lines():
+        # What may be left out has no default to show, and "None" is a word like others.
+        return tyro.cli(options if given is None else type(given), prog=f"castle {name}",
+                        args=arguments, config=(tyro.conf.DisallowNone,), **default)
+
+
+@contextmanager
+def _help_in_lines() -> Iterator[None]:
+    """Fold lines of a page of help that are longer than the terminal is wide."""
+    page = _Page(sys.stdout)
+    try:
+        with redirect_stdout(page):
+            yield
+    finally:
+        width = shutil.get_terminal_size().columns
+        for line in page.getvalue().splitlines():
+            is_long = len(line) > width and not line.startswith(("│", "╭", "╰"))
+            print(textwrap.fill(line, width) if is_long else line)
+
+
+class _Page(io.StringIO):
+    """Text that is written as it would be to another place: coloured in a terminal, say."""
+
+    def __init__(self, place: TextIO) -> None:
+        super().__init__()
+        self._place: Final = place
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._place.encoding
+
+    def isatty(self) -> bool:
+        return self._place.isatty()
+
+
+def _print_completion(shell: str) -> None:
+    """A script with which a shell completes sub-commands, options and their choices."""
+    from tyro.conf import DisallowNone
+    from tyro.extras import subcommand_cli_from_dict
+
+    if shell not in SHELLS:
+        _fail(f"--completion {shell}; allowed: one of {', '.join(SHELLS)}")
+    found = {}
+    for name, (module, options, _) in COMMANDS.items():
+        with suppress(ImportError):  # of a package that is not installed
+            found[name] = getattr(import_module(module), options)
+    subcommand_cli_from_dict(found, prog="castle", config=(DisallowNone,),
+                             args=["--tyro-write-completion", shell, "-"])
 
 
 def _page_of_help() -> str:
-    """Every sub-command with its line."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {line}" for name, (_, _, line) in COMMANDS.items()]
+    """Every sub-command with its line, folded to the width of the terminal."""
+    width, indent = shutil.get_terminal_size().columns, max(map(len, COMMANDS)) + 4
+    lines = [textwrap.fill(line, width, initial_indent=f"  {name}".ljust(indent),
+                           subsequent_indent=" " * indent)
+             for name, (_, _, line) in COMMANDS.items()]
     return "\n".join([
         "usage: castle COMMAND [OPTIONS]", "",
         "Train, measure, solve and play Storm the Castle.", "",
         *lines, "",
-        "castle COMMAND --help lists the options of a command; castle --version tells the version.",
+        "castle COMMAND --help  lists the options of a command",
+        "castle --version       tells the version",
+        f"castle --completion    with {', '.join(SHELLS)}: prints a script for completion",
     ])
 
 

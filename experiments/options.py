@@ -1,35 +1,114 @@
 """Options that several commands share."""
 
+import json
+import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import tyro
+from tyro.constructors import PrimitiveConstructorSpec
 
-from agents.runs import create_run_folder, unique_run_folder
+from agents.runs import check_writable, create_run_folder, unique_run_folder, write_json_atomic
 from castle_env import Game, OptionError, load_ruleset
 from experiments.backend import MAX_WORKERS, Backend, LocalBackend, RayBackend
 
 Mode: TypeAlias = Literal["storm", "sudden-death"]
 MODES: Final[tuple[Mode, ...]] = ("storm", "sudden-death")
 
+
+def _mode(words: list[str]) -> Mode:
+    for mode in MODES:
+        if words[0].replace("_", "-") == mode:
+            return mode
+    raise ValueError(f"invalid choice {words[0]!r}; allowed: {', '.join(MODES)}")
+
+
+_MODE: Final = PrimitiveConstructorSpec(
+    nargs=1, metavar=f"{{{','.join(MODES)}}}", instance_from_str=_mode,
+    is_instance=lambda value: value is None or value in MODES,
+    str_from_instance=lambda value: [str(value)])
+
+# A mode, with "-" or "_".
+ModeOption: TypeAlias = Annotated[Mode, _MODE]
+# Options that may be left out, as `--help` names their values.
+OptionalMode: TypeAlias = Annotated[Mode | None, _MODE, tyro.conf.arg(help_behavior_hint="")]
+OptionalFile: TypeAlias = Annotated[
+    Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+OptionalFolder: TypeAlias = Annotated[
+    Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
+OptionalText: TypeAlias = Annotated[
+    str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
+OptionalAgent: TypeAlias = Annotated[
+    str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")]
+OptionalNumber: TypeAlias = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
+
+# Arguments that are told by their places.
+AgentArgument: TypeAlias = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")]
+AgentsArgument: TypeAlias = Annotated[
+    tyro.conf.Positional[tuple[str, ...]],
+    tyro.conf.arg(metavar="AGENT...", help_behavior_hint="")]
+RulesetArgument: TypeAlias = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RULESET")]
+OptionalRulesetArgument: TypeAlias = Annotated[
+    tyro.conf.Positional[str], tyro.conf.arg(metavar="[RULESET]")]
+
+# The file of a run that holds its results.
+RESULTS: Final = "results.json"
+
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _MEMORY: Final = re.compile(r"([1-9][0-9]*)(B|KiB|MiB|GiB)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class OutputOptions:
+    """What every command says, and where else it writes that."""
+
+    json: OptionalFile = None
+    """Also write the results to this file."""
+    quiet: bool = False
+    """Print nothing but errors."""
+
+    @contextmanager
+    def output(self) -> Iterator[None]:
+        """Print what the block prints, progress too, only where `quiet` is not set.
+
+        Raises `RunError` at once where no results could be written.
+        """
+        if self.json is not None:
+            check_writable(self.json)
+        if not self.quiet:
+            yield
+            return
+        with (open(os.devnull, "w", encoding="utf-8") as nowhere,
+              redirect_stdout(nowhere), redirect_stderr(nowhere)):
+            yield
+
+    def write_json(self, results: object) -> None:
+        """Write the results where that is asked for; raises `RunError`."""
+        if self.json is not None:
+            write_json_atomic(self.json, results)
+
+    def write_results_of(self, *folders: Path) -> None:
+        """The same with the `results.json` of a run, or of its parts by their names."""
+        if self.json is not None:
+            parts = {folder.name: json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+                     for folder in folders}
+            self.write_json(parts if len(parts) > 1 else parts[folders[0].name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(OutputOptions):
     """Where a run writes."""
 
-    name: str | None = None
+    name: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None
     """Name of the run's folder; one with the time is made up when left out."""
-    runs: Path = Path("runs")
+    runs: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs")
     """Where the folders of runs are."""
 
     @contextmanager
@@ -55,9 +134,9 @@ class RunOptions:
 class RulesetOptions:
     """What is played."""
 
-    mode: Mode | None = None
+    mode: OptionalMode = None
     """Which mode's default ruleset to play; without any ruleset it is storm's."""
-    ruleset: str | None = None
+    ruleset: OptionalText = None
     """A preset's name or a TOML file instead."""
 
     def game(self) -> Game:
@@ -87,7 +166,7 @@ class BackendOptions:
     """Processes of this machine, or a Ray cluster."""
     workers: int = 1
     """Number of processes, where --address does not name a cluster that has its own."""
-    address: str | None = None
+    address: OptionalText = None
     """Address of a running Ray cluster, such as auto or ray://host:10001; without it, one is
     started here."""
 
@@ -112,10 +191,12 @@ class BackendOptions:
 class StudyOptions(RunOptions, BackendOptions):
     """Which study is run, and where."""
 
-    study: tyro.conf.Positional[str | None] = None
+    study: Annotated[
+        tyro.conf.Positional[str | None],
+        tyro.conf.arg(metavar="[STUDY]", help_behavior_hint="")] = None
     """Name of a study that comes with the package, or a TOML file; with --resume, that of the
     folder when left out."""
-    resume: Path | None = None
+    resume: OptionalFolder = None
     """Folder of a study to go on with; its finished cells are not computed again."""
 
 
@@ -129,7 +210,7 @@ class MatchOptions(GameOptions, BackendOptions):
     """Random plies before the agents take over; each opening is played from both seats."""
     seed: int = 0
     """Seed of openings, agents and bootstrap."""
-    save_games: Path | None = None
+    save_games: OptionalFile = None
     """Also write the games to this new file, as they are finished."""
 
 

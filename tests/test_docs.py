@@ -43,14 +43,22 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def installing_into(folder: Path) -> dict[str, str]:
+    """An environment whose `pip install` fills a folder, without the network."""
+    return os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(folder), "PIP_TARGET": str(folder), "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
 @pytest.mark.parametrize("page", RUN_PAGES)
 def test_commands_of_a_page(page: str, tmp_path: Path) -> None:
     blocks = [block for block in BLOCK.findall(text(DOCS / f"{page}.md"))
               if block[0] in ("sh", "python")]
     assert blocks
     programs = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                                "PYTHONPATH": str(tmp_path)}
+    environment = installing_into(tmp_path / "installed")
+    environment["PYTHONPATH"] += f":{tmp_path}"
     for language, code in blocks:
         done = subprocess.run([*programs[language], code], cwd=tmp_path, env=environment,
                               capture_output=True, text=True, timeout=600)
@@ -67,6 +75,24 @@ def test_python_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
                 code = re.sub(pattern, short, code)
             with redirect_stdout(io.StringIO()):
                 exec(compile(code, name(page), "exec"), {"__name__": "__main__"})
+
+
+def test_the_package_of_an_agent(tmp_path: Path) -> None:
+    """An entry point finds it, not a file in the folder; a wrong argument is one line."""
+    blocks = [code for _, code in BLOCK.findall(text(DOCS / "your-agent.md"))]
+    (module,) = [code for code in blocks if "class Stubborn" in code]
+    (package,) = [code for code in blocks if "pip install" in code]
+    setup = f"{module}\n{package.partition('castle evaluate')[0]}\nrm my_agent.py"
+    environment = installing_into(tmp_path / "installed")
+    subprocess.run(["bash", "-euc", setup], cwd=tmp_path, env=environment, check=True,
+                   capture_output=True)
+    for argument in ("often", "1.5", "nan"):
+        done = subprocess.run(["castle", "evaluate", f"stubborn:{argument}", "random"],
+                              cwd=tmp_path, env=environment, capture_output=True, text=True,
+                              check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (f"castle: agent 'stubborn:{argument}'; allowed: stubborn:P with P "
+                               "from 0 to 1\n")
 
 
 def commands(page: str) -> list[list[str]]:
@@ -88,7 +114,7 @@ def test_every_castle_command_can_be_read(
     """A command is read, not run; a mere name in the text has to exist."""
     monkeypatch.chdir(tmp_path)
     for arguments in commands(text(page)):
-        if arguments[:1] in ([], ["--help"], ["--version"]):
+        if arguments[:1] in ([], ["--help"], ["--version"], ["--completion"]):
             continue
         module, options, _ = cli.COMMANDS[arguments[0]]
         if len(arguments) == 1 or "..." in arguments:

@@ -4,35 +4,39 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
-from agents.runs import check_writable, write_json_atomic
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import OptionError
 from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position, parse_moves
-from experiments.options import Mode, chosen_game
+from experiments.options import (
+    OptionalFile,
+    OptionalMode,
+    OptionalText,
+    OutputOptions,
+    chosen_game,
+)
 from experiments.play.analysed_file import analyse_file
 from experiments.report.judged_moves import print_moves, totals
 
 
 @dataclass(frozen=True)
-class Analyse:
+class Analyse(OutputOptions):
     """Tell the exact value of each move of storm games, or of each move in a position.
 
     Values are Victory Point margins under best play by both from there on, seen from the player who
     moves.
     """
 
-    what: tyro.conf.Positional[str]
+    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="WHAT")]
     """Moves separated by commas or spaces ("Nc Ec Sc"), a position's text, or a file of games."""
-    mode: Mode | None = None
+    mode: OptionalMode = None
     """Which mode's default ruleset; only storm can be analysed."""
-    ruleset: str | None = None
+    ruleset: OptionalText = None
     """A preset's name or a TOML file instead."""
-    json: Path | None = None
-    """Also write the results to this file."""
-    out: Path | None = None
+    out: OptionalFile = None
     """Where a file of games is written with its values and turning points; NAME.analysed.castle
     beside NAME.castle when left out. Naming the file itself replaces it."""
 
@@ -40,10 +44,9 @@ class Analyse:
 def run(options: Analyse) -> None:
     """Print a line for each move as soon as it is known, then write the file if one was asked for.
     """
-    if options.json:
-        check_writable(options.json)
     if options.what.endswith(".castle") or os.path.isfile(options.what):
-        analyse_file(Path(options.what), options.mode, options.ruleset, options.out, options.json)
+        options.write_json({"kind": "games", "games": analyse_file(
+            Path(options.what), options.mode, options.ruleset, options.out)})
         return
     if options.out:
         raise OptionError(f"out is {str(options.out)!r}, but {options.what!r} is no file of games; "
@@ -57,10 +60,9 @@ def run(options: Analyse) -> None:
     moves = print_moves(found)
     if is_game:
         print(totals(moves))
-    if options.json:
-        write_json_atomic(options.json, {
-            "ruleset": game.rules.to_dict(),
-            "position": game.format_position(position),
-            "kind": "game" if is_game else "position",
-            "moves": [asdict(move) for move in moves],
-        })
+    options.write_json({
+        "ruleset": game.rules.to_dict(),
+        "position": game.format_position(position),
+        "kind": "game" if is_game else "position",
+        "moves": [asdict(move) for move in moves],
+    })

@@ -4,29 +4,29 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import rich
+import tyro
 from rich.console import Console
 from rich.progress import Progress
 
-from agents.runs import check_writable, environment_info, write_json_atomic
+from agents.runs import environment_info
 from castle_env.errors import OptionError
 from experiments.bench.measurements import MEASUREMENTS, Measurement, usable_threads
 from experiments.bench.peers import COMPARISONS, PEERS, PeerMissingError, one_core, peer_versions
+from experiments.options import OutputOptions
 from experiments.report.tables import Table, to_rich
 
 
 @dataclass(frozen=True)
-class Bench:
+class Bench(OutputOptions):
     """Measure speed: medians of several runs after a warm-up that is not counted."""
 
-    json: Path | None = None
-    """File to write the rows to, with versions and machine, once all are measured."""
     peers: bool = False
     """Measure Pgx and OpenSpiel too, where installed, and print ratios; all on one core."""
-    only: tuple[str, ...] = ()
+    only: Annotated[tuple[str, ...], tyro.conf.arg(
+        metavar="ROW...", help_behavior_hint="")] = ()
     """Names of the rows to measure, or what they begin with up to a dot; all when none is given."""
     runs: int = 5
     """Runs of each row."""
@@ -59,8 +59,7 @@ def run(options: Bench) -> None:
 
     The file holds {"rows": [{"name", "unit", "median", "runs", "threads"}], "environment"} and,
     with `peers` or where both rows of a comparison were measured, "ratios": [{"ours", "theirs",
-    "ratio"}]. Raises `OptionError` for values that are not allowed and `RunError` for a file that
-    cannot be written, both before anything is measured.
+    "ratio"}]. Raises `OptionError` for values that are not allowed before anything is measured.
     """
     _check(options)
     chosen = choose(options.only)
@@ -78,8 +77,7 @@ def run(options: Bench) -> None:
     if options.peers or ratios:
         result["ratios"] = [asdict(ratio) for ratio in ratios]
         _show_ratios(ratios, missing, environment["machine"].get("pinned_to_core"))
-    if options.json is not None:
-        write_json_atomic(options.json, result)
+    options.write_json(result)
 
 
 def choose(only: Iterable[str]) -> dict[str, Measurement]:
@@ -152,8 +150,6 @@ def _check(options: Bench) -> None:
         raise OptionError(f"runs is {options.runs}; allowed: an integer from 1 on")
     if not 0 <= options.seconds < float("inf"):
         raise OptionError(f"seconds is {options.seconds}; allowed: a number from 0 on")
-    if options.json is not None:
-        check_writable(options.json)
 
 
 def _show_rows(rows: Iterable[Row]) -> None:

@@ -11,13 +11,19 @@ from agents.training.config import PRESETS, PPOConfig
 from castle_env import Game, load_ruleset
 from castle_env.errors import CastleError
 from experiments.measure.panel import check_training, learn, measure
-from experiments.options import MODES, Mode, RunOptions, command_line
+from experiments.options import (
+    MODES,
+    RESULTS,
+    Mode,
+    OptionalFolder,
+    RunOptions,
+    command_line,
+)
 from experiments.report import run_report as report
 from experiments.report.gain import gain_sentence
 
 # How often each agent is measured while it trains, the untrained network not counted.
 EVALUATIONS: Final = 8
-RESULTS: Final = "results.json"
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Demo(RunOptions):
     """Games against each opponent of the panel, half from each seat."""
     seed: int = 0
     """Seed of training and games."""
-    check: Path | None = None
+    check: OptionalFolder = None
     """Folder of a demo that was run before: only say what its training gained, and fail where that
     is less than promised."""
 
@@ -59,6 +65,7 @@ class Demo(RunOptions):
 def run(options: Demo) -> None:
     """Train and measure both modes; print the tables and where the report is."""
     if options.check is not None:
+        options.write_results_of(*(options.check / mode for mode in MODES))
         check(options.check)
         return
     config = replace(PRESETS["quick"], steps=options.steps, seed=options.seed,
@@ -68,6 +75,7 @@ def run(options: Demo) -> None:
         check_training(Game(load_ruleset(mode)), config)
     with options.new_folder("demo") as folder:
         _train_and_measure(options, config, folder)
+    options.write_results_of(*(folder / mode for mode in MODES))
 
 
 def _train_and_measure(options: Demo, config: PPOConfig, folder: Path) -> None:

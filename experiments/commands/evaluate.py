@@ -1,11 +1,12 @@
 """`castle evaluate`: how one agent does against another, from both seats."""
 
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import tyro
 
 from experiments.measure.match import agent_of, check_match, play_pairs
-from experiments.options import MatchOptions
+from experiments.options import AgentArgument, MatchOptions
 from experiments.report import match_report
 
 
@@ -13,9 +14,9 @@ from experiments.report import match_report
 class Evaluate(MatchOptions):
     """Play two agents against each other and report win rates and VP margins for each seat."""
 
-    agent: tyro.conf.Positional[str]
+    agent: AgentArgument
     """The agent that the report is about, such as ppo:PATH."""
-    opponent: tyro.conf.Positional[str]
+    opponent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")]
     """Its opponent, such as alphabeta:4."""
 
 
@@ -30,3 +31,4 @@ def run(options: Evaluate) -> None:
                              f"{options.agent} against {options.opponent}")
         match_report.write(folder, game, asdict(options), (pair[0].name, pair[1].name), records,
                            options.seed)
+    options.write_results_of(folder)

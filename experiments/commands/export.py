@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import tyro
-
 from agents.networks.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from agents.networks.policy import checkpoint_path, policy_of
 from agents.runs import RunError, check_writable
 from castle_env import Game, OptionError, Ruleset
+from experiments.options import RESULTS, AgentArgument, OptionalFile, OutputOptions
 
 # What the card of a run's checkpoint and that of an exported network have in common.
 KEPT: Final = ("algorithm", "network", "weights", "reward", "steps", "hours", "cpu_minutes",
@@ -19,14 +18,14 @@ KEPT: Final = ("algorithm", "network", "weights", "reward", "steps", "hours", "c
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(OutputOptions):
     """Write a trained network to a file, with its card beside it, or as ONNX."""
 
-    agent: tyro.conf.Positional[str]
+    agent: AgentArgument
     """Folder of a training run; for ONNX also a checkpoint or a shipped agent's name."""
-    out: Path | None = None
+    out: OptionalFile = None
     """File of the weights of a finished run, NAME.pt; the card is NAME.json."""
-    onnx: Path | None = None
+    onnx: OptionalFile = None
     """File of the network for other programs, NAME.onnx."""
 
 
@@ -50,6 +49,8 @@ def run(options: Export) -> None:
         written.append(options.onnx)
     for path in written:
         print(f"{path}: {path.stat().st_size:,} bytes")
+    options.write_json({"files": [{"path": path, "bytes": path.stat().st_size}
+                                  for path in written]})
 
 
 def _write_weights(checkpoint: Checkpoint, folder: Path, out: Path) -> None:
@@ -70,7 +71,7 @@ def _write_weights(checkpoint: Checkpoint, folder: Path, out: Path) -> None:
 
 def _results(folder: Path, name: str) -> list[dict[str, Any]]:
     """The final results of a run, with the agent called `name`; raises `RunError`."""
-    path = folder / "results.json"
+    path = folder / RESULTS
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return [row | {"agent": name} for summary in found["results"]["final"]

@@ -1,6 +1,5 @@
 """`castle perft`: count the action sequences of a length, to check a rules engine by."""
 
-import json
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated
@@ -8,22 +7,21 @@ from typing import Annotated
 import tyro
 
 from castle_env import Game, OptionError, load_ruleset
+from experiments.options import OptionalText, OutputOptions, RulesetArgument
 
 
 @dataclass(frozen=True)
-class Perft:
+class Perft(OutputOptions):
     """Count the action sequences of exactly `depth` plies; a forced pass counts as one ply."""
 
-    ruleset: tyro.conf.Positional[str]
+    ruleset: RulesetArgument
     """A preset's name or the path of a TOML file."""
     depth: Annotated[int, tyro.conf.arg(aliases=["-d"])] = 5
     """Length of the sequences in plies."""
     divide: bool = False
     """Also show how many of them begin with each action."""
-    position: str | None = None
+    position: OptionalText = None
     """Text of the position to count from; the start when left out."""
-    json: bool = False
-    """Print one JSON object instead of text."""
 
 
 def run(options: Perft) -> None:
@@ -40,11 +38,9 @@ def run(options: Perft) -> None:
                                                             options.depth - 1)
                      for action in game.legal_actions(state)}
     count = sum(by_action.values()) if by_action else game.perft(state, options.depth)
-    if options.json:
-        print(json.dumps({"ruleset": game.rules.name, "position": game.format_position(state),
-                          "depth": options.depth, "count": count, "divide": by_action}))
-        return
     for name, leaves in by_action.items():
         print(f"{name:>6} {leaves:>15,}")
     seconds = perf_counter() - started
     print(f"perft({options.depth}) of {game.rules.name} = {count:,} in {seconds:.3f} s")
+    options.write_json({"ruleset": game.rules.name, "position": game.format_position(state),
+                        "depth": options.depth, "count": count, "divide": by_action})

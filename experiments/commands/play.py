@@ -1,12 +1,20 @@
 """`castle play`: a game in the terminal or in the browser, against agents or among persons."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from secrets import randbits
 from typing import Literal
 
 from castle_env import Agent, Game, OptionError, Position, make_agent
-from experiments.options import RulesetOptions
+from castle_env.game_record import GameRecord
+from experiments.options import (
+    OptionalAgent,
+    OptionalFile,
+    OptionalNumber,
+    OptionalText,
+    OutputOptions,
+    RulesetOptions,
+)
 from experiments.play.dialogue import Dialogue
 from experiments.play.game_in_play import HUMAN, new_game
 from experiments.play.games_file import new_games_file
@@ -15,30 +23,30 @@ from experiments.play.terminal import Terminal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Play(RulesetOptions):
+class Play(RulesetOptions, OutputOptions):
     """Play in the terminal, or with --web in the browser; `help` in the game lists the commands.
 
     Lines may be piped in: the end of the input ends the game. One that cannot be understood changes
     nothing; where there was one, the exit status is 2 in the end.
     """
 
-    against: str | None = None
+    against: OptionalAgent = None
     """Agent that plays against you, with --seat none the second player; when left out, the trained
     network for these rules that comes with the package, alphabeta:4 where there is none."""
     seat: Literal["0", "1", "both", "none"] = "0"
     """Where you sit: 0, you move first; 1, you move second; both: two persons; none: watch two
     agents."""
-    first: str | None = None
+    first: OptionalAgent = None
     """With --seat none: agent that moves first; when left out, chosen as for --against."""
-    seed: int | None = None
+    seed: OptionalNumber = None
     """Seed of the agents; drawn anew when left out."""
-    start: str | None = None
+    start: OptionalText = None
     """Text of the position to begin with; the ruleset's start when left out."""
     seconds: float = 2.0
     """Seconds that `hint` and `why` may take."""
     pause: float = 1.0
     """With --seat none in a terminal: seconds between moves."""
-    save_games: Path | None = None
+    save_games: OptionalFile = None
     """Also write the games to this new file."""
     web: bool = False
     """Play in the browser instead; this program is then the page's server."""
@@ -60,9 +68,16 @@ def run(options: Play) -> None:
     if not options.seconds > 0 or not 0 <= options.pause <= 60:
         raise OptionError(f"seconds is {options.seconds!r} and pause {options.pause!r}; allowed: "
                           "seconds above 0, and a pause from 0 to 60")
+    kept: list[GameRecord] = []
     with new_games_file(options.save_games) as save:
-        dialogue = Dialogue(live, agents, Terminal(), save, options.seconds, options.pause)
+        def keep(games: Iterable[GameRecord]) -> None:
+            new = list(games)
+            kept.extend(new)
+            save(new)
+
+        dialogue = Dialogue(live, agents, Terminal(), keep, options.seconds, options.pause)
         dialogue.run()
+    options.write_json({"games": kept})
     dialogue.check_input()
 
 
@@ -85,6 +100,7 @@ def _serve(options: Play, game: Game, players: tuple[str, str]) -> None:
     """Serve the page; raises `OptionError` for options of the terminal."""
     given = [name for name in ("seed", "start", "save_games", "seconds", "pause")
              if getattr(options, name) != getattr(Play, name)]
+    given += ["json"] if options.json else []
     if given:
         raise OptionError(f"--web with {', '.join(given)}; allowed: these only in the terminal")
     # The server's packages take their time to load.

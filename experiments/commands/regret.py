@@ -2,13 +2,11 @@
 
 from dataclasses import asdict, dataclass
 
-import tyro
-
 from agents.openings import check_opening_plies
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import Game, OptionError, make_agent
 from experiments.measure.decisions import choose_and_judge
-from experiments.options import GameOptions
+from experiments.options import AgentsArgument, GameOptions
 from experiments.report import regret_report
 
 
@@ -16,7 +14,7 @@ from experiments.report import regret_report
 class Regret(GameOptions):
     """Measure agents against perfect play in storm: regret per move, optimal moves, lost wins."""
 
-    agents: tyro.conf.Positional[tuple[str, ...]]
+    agents: AgentsArgument
     """One or more agents, such as random greedy alphabeta:2 ppo:PATH."""
     games: int = 24
     """Games of each agent against itself."""
@@ -43,6 +41,7 @@ def run(options: Regret) -> None:
         decisions = choose_and_judge(play, agents, options.games, options.positions,
                                      options.from_ply, options.opening_plies, options.seed)
         regret_report.write(folder, game, asdict(options), decisions, options.seed)
+    options.write_results_of(folder)
 
 
 def _check(options: Regret, game: Game) -> None:

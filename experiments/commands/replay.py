@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from agents.runs import check_writable
 from castle_env import OptionError
+from experiments.options import OptionalFile, OptionalFolder, OutputOptions
 from experiments.play.games_file import read_game
 from experiments.play.replay import show
 from experiments.play.replay_pictures import check_new_folder, write_gif, write_svgs
@@ -14,22 +16,22 @@ from experiments.report.replay_page import write_page
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(OutputOptions):
     """Step through a game of a .castle file, or draw it into files.
 
     In the terminal enter goes on and b goes back; where the output is no terminal, all positions
     are printed.
     """
 
-    file: tyro.conf.Positional[Path]
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="GAMES")]
     """A file of games."""
     game: int = 1
     """Which game of the file, from 1 on."""
-    gif: Path | None = None
+    gif: OptionalFile = None
     """Draw an animated picture."""
-    svg: Path | None = None
+    svg: OptionalFolder = None
     """Draw each position into this new folder."""
-    html: Path | None = None
+    html: OptionalFile = None
     """Write one page to click through, which needs nothing outside itself."""
     seconds: float = 1.0
     """How long the animated picture shows a position."""
@@ -55,5 +57,6 @@ def run(options: Replay) -> None:
     drawn = [path for path in (options.gif, options.svg, options.html) if path is not None]
     for path in drawn:
         print(f"drawn: {path}")
+    options.write_json(record)
     if not drawn:
         show(record)

@@ -7,11 +7,12 @@ import rich
 
 from castle_env import Ruleset, load_ruleset, preset_names
 from castle_env.board import SQUARE_NAMES
+from experiments.options import OutputOptions
 from experiments.report.tables import Table, to_rich
 
 
 @dataclass(frozen=True)
-class Rulesets:
+class Rulesets(OutputOptions):
     """List the rulesets that come with the package, and what sets each apart."""
 
 
@@ -20,6 +21,8 @@ def run(options: Rulesets) -> None:
     presets = [load_ruleset(name) for name in preset_names()]
     rows = tuple((rules.name, rules.mode, rules.digest, differences(rules)) for rules in presets)
     rich.print(to_rich(Table("rulesets", ("name", "mode", "digest", "differs in"), rows)))
+    options.write_json({"rulesets": [rules.to_dict() | {"digest": rules.digest}
+                                     for rules in presets]})
 
 
 def differences(rules: Ruleset) -> str:

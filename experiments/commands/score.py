@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Final
 
 import rich
-import tyro
 
-from agents.runs import check_writable, write_json_atomic
 from castle_env import Game, load_ruleset
 from castle_env.ruleset import STORM
 from experiments.measure.match import PANEL, agent_of
 from experiments.measure.records import SummaryRow
 from experiments.measure.score import VERSION, MoveRow, Score, chance, score, task_count
 from experiments.measure.truth_set import shipped_truth_set
-from experiments.options import BackendOptions, Mode, RunOptions, command_line
+from experiments.options import (
+    AgentArgument,
+    BackendOptions,
+    ModeOption,
+    RunOptions,
+    command_line,
+)
 from experiments.progress import progress_bar
 from experiments.report import run_report as report
 from experiments.report.tables import Table, percent, plain, signed, to_markdown, to_rich
@@ -39,14 +43,12 @@ class ScoreOptions(RunOptions, BackendOptions):
     The same agent has the same figures anywhere, whatever the number of workers.
     """
 
-    agent: tyro.conf.Positional[str]
+    agent: AgentArgument
     """The agent, such as ppo-storm, alphabeta:4 or ppo:PATH."""
-    mode: Mode = "storm"
+    mode: ModeOption = "storm"
     """Which mode's default ruleset to play."""
     markdown: bool = False
     """Print the row of the agent for the table in docs/score.md, and nothing else."""
-    json: Path | None = None
-    """Also write the results to this file."""
 
 
 def run(options: ScoreOptions) -> None:
@@ -54,8 +56,6 @@ def run(options: ScoreOptions) -> None:
     game = Game(load_ruleset(options.mode))
     agent_of(game.rules, options.agent)
     options.start()
-    if options.json is not None:
-        check_writable(options.json)
     with options.new_folder("score") as folder:
         _score(options, game, folder)
 
@@ -73,8 +73,7 @@ def _score(options: ScoreOptions, game: Game, folder: Path) -> None:
     path = report.write_report(folder, [
         report.intro(title, command_line(), game, 0), READING, *map(to_markdown, tables),
         "The row for the table in `docs/score.md`:\n", score_row(options, ours)])
-    if options.json is not None:
-        write_json_atomic(options.json, results)
+    options.write_json(results)
     if options.markdown:
         print(score_row(options, ours), end="")
         return

@@ -4,37 +4,41 @@ With `--book-plies` it makes a book of exact values instead.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 
-import tyro
 from rich.console import Console
 
-from agents.runs import check_writable, write_json_atomic
 from agents.search.horizon_search import MAX_PLIES
 from agents.solve.book import build, card_path
 from agents.solve.storm_solver import Solver
 from agents.solve.sudden_death_solver import SuddenDeathSolver
 from castle_env import Game, OptionError, load_ruleset
 from castle_env.ruleset import SUDDEN_DEATH
-from experiments.options import BackendOptions, command_line, memory_bytes
+from experiments.options import (
+    BackendOptions,
+    OptionalFile,
+    OptionalNumber,
+    OptionalRulesetArgument,
+    OptionalText,
+    OutputOptions,
+    command_line,
+    memory_bytes,
+)
 from experiments.report import storm_proof, sudden_death_proof
 
 
 @dataclass(frozen=True)
-class Solve(BackendOptions):
+class Solve(BackendOptions, OutputOptions):
     """Prove what perfect play by both leads to. Ctrl-C prints what is proven so far."""
 
-    preset: tyro.conf.Positional[str] = "storm"
+    preset: OptionalRulesetArgument = "storm"
     """A preset's name or the path of a TOML file."""
-    ruleset: str | None = None
+    ruleset: OptionalText = None
     """The path of a TOML file, or a preset's name, instead."""
-    position: str | None = None
+    position: OptionalText = None
     """Text of the position to solve; the start when left out."""
     wdl: bool = False
     """Only whether the mover wins, draws or loses, which is sooner known."""
-    json: Path | None = None
-    """Also write the results to this file."""
     memory: str = "256MiB"
     """Size of the table, as in 4GiB (B, KiB, MiB, GiB); all of default storm fits into 64MiB."""
     threads: int = 1
@@ -43,10 +47,10 @@ class Solve(BackendOptions):
     """Sudden death: stop after --plies, if need be with a lower and an upper bound."""
     plies: int = 16
     """With --bounds: plies within which an end may be forced, at most."""
-    book_plies: int | None = None
+    book_plies: OptionalNumber = None
     """Make a book instead: exact values of all positions up to this ply, up to symmetry. Stopped,
     the same command goes on where it was."""
-    out: Path | None = None
+    out: OptionalFile = None
     """File of the book (.npy); its card (.json) is written beside it. Each worker has a table of
     its own; the book does not depend on their number."""
 
@@ -54,8 +58,6 @@ class Solve(BackendOptions):
 def run(options: Solve) -> None:
     """Solve, print, and write the file if one was asked for; the same when interrupted."""
     game = Game(load_ruleset(options.ruleset or options.preset))
-    if options.json:
-        check_writable(options.json)
     if game.rules.mode == SUDDEN_DEATH:
         solve_sudden_death(options, game)
         return
@@ -77,9 +79,7 @@ def run(options: Solve) -> None:
         finally:
             status.stop()
             print(storm_proof.report(game, position, proven, solver))
-            if options.json:
-                write_json_atomic(options.json,
-                                  storm_proof.to_dict(game, position, proven, solver))
+            options.write_json(storm_proof.to_dict(game, position, proven, solver))
 
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
@@ -90,7 +90,7 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
             or not options.is_default):
         raise OptionError("--wdl, --threads, --book-plies, --out, --backend, --workers and "
                           "--address are for storm; allowed in sudden death: --position, --memory, "
-                          "--json, --bounds and --plies")
+                          "--json, --quiet, --bounds and --plies")
     if not 1 <= options.plies <= MAX_PLIES:
         raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MAX_PLIES}")
     position = (game.initial_state() if options.position is None
@@ -104,18 +104,16 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
         finally:
             status.stop()
             print(sudden_death_proof.report(game, position, solver.proof))
-            if options.json:
-                write_json_atomic(options.json,
-                                  sudden_death_proof.to_dict(game, position, solver.proof))
+            options.write_json(sudden_death_proof.to_dict(game, position, solver.proof))
 
 
 def make_book(options: Solve, game: Game) -> None:
     """Make a book, showing how far it is."""
     if options.book_plies is None or options.out is None:
         raise OptionError("a book needs both --book-plies and --out")
-    if options.position is not None or options.wdl or options.json or options.threads != 1:
-        raise OptionError("--book-plies goes with --out, --memory, --backend, --workers and "
-                          "--address alone")
+    if options.position is not None or options.wdl or options.threads != 1:
+        raise OptionError("--book-plies goes with --out, --memory, --backend, --workers, "
+                          "--address, --json and --quiet alone")
     started = perf_counter()
     with Console(stderr=True).status("") as status:
         book = build(game, options.book_plies, options.out, options.start().map,
@@ -124,3 +122,5 @@ def make_book(options: Solve, game: Game) -> None:
                          f"{done:,} of {total:,} positions of ply {options.book_plies} solved"))
     print(f"book: {options.out} and {card_path(options.out)}, {len(book.values):,} positions, "
           f"start {book.value(game.initial_state()):+d} for A, in {perf_counter() - started:.0f} s")
+    options.write_json({"book": options.out, "card": card_path(options.out),
+                        "positions": len(book.values), "value": book.value(game.initial_state())})

@@ -3,11 +3,9 @@
 from dataclasses import asdict, dataclass
 from itertools import combinations
 
-import tyro
-
 from castle_env import OptionError
 from experiments.measure.match import agent_of, check_match, play_pairs
-from experiments.options import MatchOptions
+from experiments.options import AgentsArgument, MatchOptions
 from experiments.report import tournament_report
 
 
@@ -15,7 +13,7 @@ from experiments.report import tournament_report
 class Tournament(MatchOptions):
     """Play all pairs of agents from both seats; cross-table and Bradley–Terry ratings."""
 
-    agents: tyro.conf.Positional[tuple[str, ...]]
+    agents: AgentsArgument
     """Two or more agents, such as random greedy alphabeta:2 ppo:PATH."""
 
 
@@ -32,3 +30,4 @@ def run(options: Tournament) -> None:
         records = play_pairs(options, game, list(combinations(options.agents, 2)), "tournament")
         tournament_report.write(folder, game, asdict(options), [agent.name for agent in agents],
                                 records, options.seed)
+    options.write_results_of(folder)

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentError, ArgumentParser
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tyro
@@ -27,7 +27,13 @@ from agents.training.config import (
 )
 from castle_env import Game, OptionError, Ruleset
 from experiments.measure.panel import check_training, learn, measure
-from experiments.options import GameOptions, command_line
+from experiments.options import (
+    GameOptions,
+    OptionalAgent,
+    OptionalFolder,
+    OptionalNumber,
+    command_line,
+)
 from experiments.report import run_report as report
 
 
@@ -44,11 +50,12 @@ class Train(GameOptions):
     """
     config: tyro.conf.OmitArgPrefixes[PPOConfig] = field(default_factory=PPOConfig)
     """How to train."""
-    init_from: str | None = None
+    init_from: OptionalAgent = None
     """A shipped agent's name, a checkpoint or a run's folder whose weights training begins with."""
-    resume: Path | None = None
-    """A run's folder to go on with, under its own options; only --until goes with it."""
-    until: int | None = None
+    resume: OptionalFolder = None
+    """A run's folder to go on with, under its own options; of the other
+    options only --until, --json and --quiet go with it."""
+    until: OptionalNumber = None
     """With --resume: learner steps in all, when other than the run's own; beyond those the learning
     rate stays at its last value."""
 
@@ -91,12 +98,13 @@ def run(options: Train) -> None:
         init_from = load_checkpoint(checkpoint_path(options.init_from), game)
     with options.new_folder(f"train-{game.rules.name}") as folder:
         _learn_and_measure(game, options.config, folder, init_from=init_from)
+    options.write_results_of(folder)
 
 
 def _resume(options: Train, folder: Path) -> None:
-    if options != Train(resume=folder, until=options.until):
-        raise OptionError("other options than --until are given with --resume; allowed: none, "
-                          "since a run goes on under its own")
+    if replace(options, json=None, quiet=False) != Train(resume=folder, until=options.until):
+        raise OptionError("other options than --until, --json and --quiet are given with --resume; "
+                          "allowed: none, since a run goes on under its own")
     checkpoint = load_checkpoint(newest_checkpoint(folder))
     if "optimizer" not in checkpoint.tensors:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
@@ -109,6 +117,7 @@ def _resume(options: Train, folder: Path) -> None:
     check_training(game, config)
     print(f"resuming {folder} at {steps:,} steps")
     _learn_and_measure(game, config, folder, checkpoint, options.until)
+    options.write_results_of(folder)
 
 
 def _learn_and_measure(

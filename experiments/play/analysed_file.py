@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from agents.runs import check_writable, write_json_atomic, write_text_atomic
+from agents.runs import check_writable, write_text_atomic
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import AgentError, OptionError
 from castle_env.game_file import GameFileError, format_game, read_games
@@ -20,13 +20,13 @@ _MARK: Final = re.compile(r" ?\[(?:win|draw|loss) to (?:win|draw|loss); best: [A
 
 
 def analyse_file(
-    path: Path, mode: str | None, ruleset: str | None, out: Path | None, json: Path | None
-) -> None:
-    """Print the values of all games, and write the games with them to `out`.
+    path: Path, mode: str | None, ruleset: str | None, out: Path | None
+) -> list[dict[str, Any]]:
+    """Print the values of all games, write the games with them to `out`, and return the values.
 
-    Whatever is known when the command is stopped is written, the other games as they were. `json`
-    is a file for the results. Raises `GameFileError`, `OptionError`, also for a mode or a ruleset,
-    and `AgentError` before anything is computed.
+    Whatever is known when the command is stopped is written, the other games as they were. Raises
+    `GameFileError`, `OptionError`, also for a mode or a ruleset, and `AgentError` before anything
+    is computed.
     """
     out = out or path.with_suffix(f".analysed{path.suffix}")
     check_writable(out)
@@ -45,8 +45,7 @@ def analyse_file(
         if done:
             write_text_atomic(out, "\n".join(map(format_game, done + games[len(done):])))
             print(f"written: {out}")
-    if json:
-        write_json_atomic(json, {"kind": "games", "games": results})
+    return results
 
 
 def read_storm_games(path: Path) -> list[GameRecord]:

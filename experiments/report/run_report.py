@@ -1,7 +1,7 @@
 """Reports of finished runs: results as JSON, Markdown with pictures, tables in the terminal."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from agents.runs import environment_info, write_json_atomic, write_text_atomic
 from castle_env import Game
 from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval
-from experiments.measure.records import Summary, distinct_games
-from experiments.options import command_line
+from experiments.measure.records import Summary, SummaryRow, distinct_games
+from experiments.options import RESULTS, command_line
 from experiments.report.gain import gain_markdown
 from experiments.report.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.report.tables import (
@@ -26,7 +26,7 @@ from experiments.report.tables import (
 
 def write_results(folder: Path, config: Mapping[str, Any], game: Game, results: Any) -> None:
     """Write `results.json`: command, config, ruleset, versions, machine, git commit and results."""
-    write_json_atomic(folder / "results.json", {
+    write_json_atomic(folder / RESULTS, {
         "command": command_line(), "config": config, "ruleset": game.rules.to_dict(),
         "ruleset_digest": game.rules.digest, "environment": environment_info(), "results": results,
     })
@@ -90,11 +90,20 @@ def print_summaries(summaries: Sequence[Summary], title: str) -> None:
     """Show the results in the terminal, and how the games ended."""
     rows = [row for summary in summaries for row in summary.rows]
     rich.print(to_rich(terminal_table(rows, title)))
+    endings = count_endings(rows)
+    print("ended by:", ", ".join(f"{reason} {count}" for reason, count in endings.items()))
+
+
+def count_endings(rows: Iterable[SummaryRow]) -> Counter[str]:
+    """How many distinct games ended for which reason, each game once.
+
+    A game of an agent against itself stands in the rows of both seats.
+    """
     endings: Counter[str] = Counter()
     for row in rows:
-        if row.seat is not None:
+        if row.seat == 0 or (row.seat == 1 and row.agent != row.opponent):
             endings.update(row.reasons)
-    print("ended by:", ", ".join(f"{reason} {count}" for reason, count in endings.items()))
+    return endings
 
 
 def intro(title: str, command: str, game: Game, seed: int) -> str:

@@ -34,6 +34,7 @@ def run_options(options: StudyOptions, command: str, prefix: str) -> None:
         options.start()
         with options.new_folder(prefix) as folder:
             run_study(study, folder, options.start())
+        options.write_results_of(folder)
         return
     if options.name is not None:
         raise OptionError(f"name is {options.name!r} with --resume {str(options.resume)!r}; "
@@ -41,6 +42,7 @@ def run_options(options: StudyOptions, command: str, prefix: str) -> None:
     study = (load_study(options.resume / STUDY, command, f"--resume {options.resume}")
              if options.study is None else load_study(options.study, command))
     run_study(study, options.resume, options.start())
+    options.write_results_of(options.resume)
 
 
 def run_study(study: Study, folder: Path, backend: Backend) -> None:

@@ -1,16 +1,28 @@
 """Backends: the same results in the same order anywhere, and none lost with a worker."""
 
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import TESTS
-from tasks import always_die, die_once, refuse_three, square
+from tasks import (
+    always_die,
+    die_once,
+    leave,
+    raise_awkward,
+    raise_usual,
+    refuse_three,
+    square,
+)
 
 from castle_env import Game, OptionError, load_ruleset, make_agent
 from castle_env.errors import CastleError
 from experiments import backend as backends
-from experiments.backend import BackendError, LocalBackend, RayBackend
+from experiments.backend import BackendError, LocalBackend, RayBackend, TaskError
 from experiments.measure.match import play_match, play_matches
 from experiments.options import BackendOptions
 
@@ -43,6 +55,24 @@ def test_results_are_in_the_order_of_tasks(name: str, cluster: None) -> None:
 def test_an_error_of_a_task_is_raised_as_it_was(name: str, cluster: None) -> None:
     with pytest.raises(CastleError, match=r"^no 3$"):
         BACKENDS[name].map(refuse_three, range(6))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize(("function", "text"), [
+    (raise_awkward, "tasks.AwkwardError: this and that"),
+    (raise_usual, "ZeroDivisionError: integer division or modulo by zero"),
+    (leave, "SystemExit: enough")])
+def test_an_error_of_other_code_is_told_with_its_place(
+    name: str, function: Any, text: str, cluster: None
+) -> None:
+    """The same everywhere, also where pickle cannot make the error again."""
+    with pytest.raises(TaskError) as raised:
+        BACKENDS[name].map(function, range(4))
+    first, *trace = str(raised.value).splitlines()
+    assert re.fullmatch(rf"{re.escape(text)}, in {function.__name__}, line \d+ of .*tasks\.py",
+                        first)
+    assert trace[0] == "Traceback (most recent call last):"
+    assert trace[-1] == text
 
 
 @pytest.mark.parametrize("name", ["two", "ray"])
@@ -100,6 +130,27 @@ def test_options() -> None:
                     {"backend": "ray", "address": "auto", "workers": 2}):
         with pytest.raises(OptionError, match="allowed"):
             BackendOptions(**options).start()
+
+
+@contextmanager
+def dead_port() -> Iterator[int]:
+    """A port of this machine on which nobody listens, and which nobody else gets meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{}", "localhost:{}", "ray://127.0.0.1:{}", "auto"])
+def test_a_dead_cluster_is_refused_in_seconds(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray would try for minutes, by the address of a cluster that has gone, too."""
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: pytest.fail("Ray would wait"))
+    with dead_port() as port:
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+        with pytest.raises(BackendError, match=rf"no Ray cluster at address .*{port}.*refused"):
+            RayBackend(1, address.format(port)).map(square, [1])
 
 
 def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

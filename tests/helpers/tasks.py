@@ -30,3 +30,26 @@ def always_die(number: int) -> int:
     if number == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+class AwkwardError(Exception):
+    """Pickle takes it apart, and cannot put it together again."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def raise_awkward(number: int) -> int:
+    if number == 3:
+        raise AwkwardError("this", "that")
+    return number
+
+
+def raise_usual(number: int) -> int:
+    return 6 // (3 - number)
+
+
+def leave(number: int) -> int:
+    if number == 3:
+        raise SystemExit("enough")
+    return number
