@@ -31,6 +31,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType({
     "ray": "ray",
     "pyspiel": "openspiel",
     "open_spiel": "openspiel",
+    "pyarrow": "data",
 })
 
 

@@ -43,6 +43,8 @@ COMMANDS: Final = {
     "score": ("experiments.commands.score", "ScoreOptions",
               "Score an agent by one fixed protocol: points against a panel and, in storm, "
               "regret."),
+    "dataset": ("experiments.commands.dataset", "Dataset",
+                "Write positions with mask, value of each move, policy and outcome to a file."),
     "play": ("experiments.commands.play", "Play",
              "Play in the terminal, or with --web in the browser; `help` in the game lists the "
              "commands."),

@@ -1,5 +1,6 @@
 """Perfect play in storm: exact values and the moves that keep them, from the book or proven."""
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from agents.solve.storm_search import new_arrays
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver
 from castle_env.game import Game
 from castle_env.position import Position, PositionArray, stack, unstack
+from castle_env.ruleset import Ruleset
 from castle_env.symmetry import map_bits
 
 # Positions given to compiled code at once.
@@ -114,6 +116,12 @@ def _image(position: Position, square_map: npt.NDArray[np.int64]) -> Position:
     fields = ("own", "opposing", "strongholds", "bastion")
     return position._replace(**{field: map_bits(square_map, getattr(position, field))
                                 for field in fields})
+
+
+@lru_cache(maxsize=1)
+def perfect_play_of(rules: Ruleset) -> PerfectPlay:
+    """The perfect play of a ruleset, made once in a process, so that proofs are kept."""
+    return PerfectPlay(Game(rules))
 
 
 def exact_move_values(game: Game, states: PositionArray) -> Values:

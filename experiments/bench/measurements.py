@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import gymnasium
 import numpy as np
 
+from agents.solve.perfect_play import PerfectPlay
 from agents.solve.storm_solver import Solver
 from castle_env import Game, Ruleset, castle_v1, load_ruleset
 from castle_env.batch import random_playouts
+from experiments.commands.dataset import FIRST_PLY
 from experiments.web.crowd import play_crowd
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ Run: TypeAlias = Callable[[float], float]
 # Games at once where they are played in batches, and the steps taken between looks at the clock.
 GAMES: Final = 1024
 WEB_GAMES: Final = 50
+# Positions of each ply of which all moves are valued.
+VALUED: Final = 8
 STEPS: Final = 100
 
 # Bytes of the table for small solves, which would spend their time on clearing a larger one.
@@ -133,9 +137,9 @@ def game_play(preset: str) -> Iterator[Run]:
 
 
 @contextmanager
-def vector_play(env_id: str) -> Iterator[Run]:
+def vector_play(env_id: str, num_threads: int = 1) -> Iterator[Run]:
     """Random self-play in the batched environment: observations, masks, rewards, autoreset."""
-    env = gymnasium.make_vec(env_id, num_envs=GAMES, opponent=None)
+    env = gymnasium.make_vec(env_id, num_envs=GAMES, opponent=None, num_threads=num_threads)
     env.reset(seed=0)
     env.action_space.seed(0)
     ended = np.zeros(GAMES, dtype=np.bool_)
@@ -222,6 +226,25 @@ def solver_solve(preset: str) -> Iterator[Run]:
         return time.perf_counter() - start
 
     yield run
+
+
+@contextmanager
+def dataset_values(preset: str) -> Iterator[Run]:
+    """Positions with the exact values of all their moves, as many of each ply from 9 on."""
+    game = Game(load_ruleset(preset))
+    play, rng = PerfectPlay(game), np.random.default_rng(0)
+    states, batches = game.initial_states(VALUED), []
+    for ply in range(game.rules.max_plies):
+        if ply >= FIRST_PLY:
+            batches.append(states)
+        states = game.apply_actions(states, game.random_actions(states, rng))
+    positions = np.concatenate(batches)
+
+    def value_all() -> int:
+        play.values_of_moves(positions)
+        return len(positions)
+
+    yield rate(value_all)
 
 
 @contextmanager
@@ -416,12 +439,15 @@ MEASUREMENTS: Final = {
     "core.random_play.sudden_death": Measurement("plies/s", partial(core_play, "sudden-death")),
     "game.storm": Measurement("plies/s", partial(game_play, "storm")),
     "vector.storm": Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1")),
+    "vector.storm.threads2":
+        Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1", 2), 2),
     "vector.sudden_death":
         Measurement("plies/s", partial(vector_play, "castle_env/SuddenDeath-v1")),
     "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v1")),
     "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
     "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
     "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),
+    "dataset.storm": Measurement("positions/s", partial(dataset_values, "storm")),
     "az.storm.positions":
         Measurement("positions/s", partial(expert_self_play, "storm"), TRAINING_THREADS),
     "network.storm":

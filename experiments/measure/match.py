@@ -80,7 +80,7 @@ def _play_group(
     keep: Callable[[list[GameRecord]], None] = lambda records: None,
 ) -> list[GameRecord]:
     rng = np.random.default_rng([seed, first])
-    states, opening = _openings(game, count, opening_plies, rng)
+    states, opening = open_games(game, count, opening_plies, rng)
     records = []
     for seats in (agents, agents[::-1]):
         finished = play_out(game, seats, states, opening, rng)
@@ -170,7 +170,7 @@ def check_match(game: Game, games: int, opening_plies: int, seed: int) -> None:
         raise OptionError(f"seed is {seed}; allowed: an integer from 0 on")
 
 
-def _openings(
+def open_games(
     game: Game, count: int, plies: int, rng: np.random.Generator
 ) -> tuple[PositionArray, list[Actions]]:
     """Positions (count,) after random openings, and the actions (count,) of each of their plies."""

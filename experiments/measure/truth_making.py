@@ -8,7 +8,6 @@ there are up to symmetry. The same seed, sources and counts give the same file.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,7 +20,7 @@ from agents.networks.shipped import SHIPPED, shipped_path
 from agents.runs import check_writable, environment_info
 from agents.solve.book import Key, key_of, positions_by_ply
 from agents.solve.exact_values import Values
-from agents.solve.perfect_play import PerfectPlay
+from agents.solve.perfect_play import perfect_play_of
 from agents.tasks import MapTasks, map_here
 from castle_env import Agent, Game, Position, Ruleset, load_ruleset, make_agent
 from castle_env.errors import CastleError
@@ -87,12 +86,7 @@ def make_truth_set(
 
 def _value(task: tuple[Ruleset, PositionArray]) -> Values:
     rules, states = task
-    return _perfect_play(rules).values_of_moves(states)
-
-
-@lru_cache(maxsize=1)
-def _perfect_play(rules: Ruleset) -> PerfectPlay:
-    return PerfectPlay(Game(rules))
+    return perfect_play_of(rules).values_of_moves(states)
 
 
 def sample_positions(

@@ -1,5 +1,6 @@
 """What all sub-commands have in common: help, results as JSON, quiet, completion, spellings."""
 
+import io
 import json
 import re
 import subprocess
@@ -17,7 +18,7 @@ from experiments.options import OutputOptions
 STUDY = """
 description = "tiny"
 base = "storm"
-opening_plies = 0
+opening_plies = 1
 
 [[vary]]
 key = "factions_per_player"
@@ -65,8 +66,10 @@ def test_every_command_takes_json_and_quiet(castle: Any, command: Any) -> None:
     (["balance", "study.toml"], {"rulesets"}),
 ])
 def test_results_as_json_and_nothing_else(
-    castle: Any, tmp_path: Path, arguments: list[object], keys: set[str]
+    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[object],
+    keys: set[str]
 ) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     (tmp_path / "tiny.toml").write_text("mode = 'storm'\nfactions_per_player = 2\n")
     (tmp_path / "study.toml").write_text(STUDY)
     castle("evaluate", "random", "random", "--games", 2, "--save-games", "old.castle")
