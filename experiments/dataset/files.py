@@ -22,7 +22,7 @@ from agents.solve.exact_values import ILLEGAL
 from castle_env import Game, Ruleset
 from castle_env.errors import CastleError
 from castle_env.observation import ObservationDtype
-from castle_env.position import POSITION_DTYPE, PositionArray
+from castle_env.position import POSITION_DTYPE, Position, PositionArray
 
 if TYPE_CHECKING:
     import torch
@@ -100,12 +100,7 @@ def save_dataset(path: Path, dataset: Dataset) -> None:
     """Write the file and then its card, completed by columns, count and checksum."""
     columns: Columns = {name: getattr(dataset, name) for name in _DTYPES}
     columns["states"] = dataset.states.view(np.int64).reshape(len(dataset), -1)
-    buffer = io.BytesIO()
-    if path.suffix == ".npz":
-        np.savez_compressed(buffer, **columns)
-    else:
-        _write_parquet(buffer, columns)
-    data = buffer.getvalue()
+    data = npz_bytes(columns) if path.suffix == ".npz" else _parquet_bytes(columns)
     write_bytes_atomic(path, data)
     write_json_atomic(path.with_suffix(".json"), {
         "format": FORMAT, **dataset.card, "positions": len(dataset),
@@ -142,7 +137,7 @@ def check_suffix(path: Path) -> None:
 
 def _check(path: Path, columns: Columns, card: Mapping[str, Any]) -> None:
     count, actions = card["positions"], Game(Ruleset.from_dict(card["ruleset"])).num_actions
-    widths = {"states": (len(POSITION_DTYPE),), "actions": (), "outcomes": ()}
+    widths = {"states": (len(Position._fields),), "actions": (), "outcomes": ()}
     for name, array in columns.items():
         shape = (count, *widths.get(name, (actions,)))
         if array.shape != shape or array.dtype != _DTYPES[name]:
@@ -155,13 +150,24 @@ def _read_npz(data: bytes) -> Columns:
         return {name: arrays[name] for name in _DTYPES}
 
 
-def _write_parquet(buffer: io.BytesIO, columns: Columns) -> None:
+def npz_bytes(columns: Columns) -> bytes:
+    """The columns as a compressed file of NumPy."""
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer, states=columns["states"], masks=columns["masks"], values=columns["values"],
+        policies=columns["policies"], actions=columns["actions"], outcomes=columns["outcomes"])
+    return buffer.getvalue()
+
+
+def _parquet_bytes(columns: Columns) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = {name: pa.array(array) if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(
         pa.array(array.reshape(-1)), array.shape[1]) for name, array in columns.items()}
+    buffer = io.BytesIO()
     pq.write_table(pa.table(table), buffer, compression="zstd")
+    return buffer.getvalue()
 
 
 def _read_parquet(data: bytes) -> Columns:

@@ -6,7 +6,6 @@ written.
 """
 
 import hashlib
-import io
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from castle_env import Game, Ruleset
 from castle_env.game_arrays import UNKNOWN, GameArrays, game_arrays
 from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
-from experiments.dataset.files import Dataset, DatasetError, without_values
+from experiments.dataset.files import Dataset, DatasetError, npz_bytes, without_values
 from experiments.measure.match import agent_of, open_games, play_out
 
 # exact: proven to the end of the game, in storm. search: so many plies ahead. none: no values.
@@ -157,9 +156,7 @@ def _parts(
     missing = [number for number in numbers if not _path(folder, number).exists()]
 
     def keep(index: int, columns: dict[str, npt.NDArray[Any]]) -> None:
-        buffer = io.BytesIO()
-        np.savez(buffer, **columns)
-        write_bytes_atomic(_path(folder, missing[index]), buffer.getvalue())
+        write_bytes_atomic(_path(folder, missing[index]), npz_bytes(columns))
 
     map_tasks(make_part, [Part(question, number) for number in missing], keep)
     return [_load(_path(folder, number)) for number in numbers]
