@@ -71,6 +71,7 @@ class Schedule:
         self._until: Final = until
         self._card: Final = card
         self._last = learner.steps if self.evaluations else -1
+        self._saved = self._last
         self._first: Final = learner.steps
         self._started: Final = monotonic()
         self._cpu_started: Final = process_time()
@@ -85,6 +86,11 @@ class Schedule:
         self._last = self.steps
         self._show(self._progress())
         return not stopping
+
+    def finish(self) -> None:
+        """Save where a callback has ended the run between two checkpoints."""
+        if self.steps > self._saved:
+            self._save()
 
     def _do_what_is_due(self, stopping: bool) -> None:
         config, end = self._learner.config, self.steps >= self._until
@@ -124,7 +130,7 @@ class Schedule:
         return float(round(self._card["cpu_minutes"] + minutes, 4))
 
     def _save(self) -> None:
-        learner = self._learner
+        learner, self._saved = self._learner, self.steps
         path = self._folder / "checkpoints" / f"step-{learner.steps:010d}.pt"
         save_checkpoint(path, learner.get_state(), learner.game, {
             **self._card,
@@ -163,8 +169,9 @@ def train(
     Stable-Baselines3, for PPO. `network` makes another network than the config says; the run's
     agents can be made by name if it is a function that can be imported. `init_from` gives a new run
     its first weights; raises `CheckpointError` where they do not fit. Ctrl-C ends the run after the
-    iteration that comes next, with a checkpoint; a second one at once, without. Writes
-    `checkpoints/`, from step 0 on, and `tensorboard/`.
+    iteration that comes next, with a checkpoint; a second one at once, without. A callback that
+    ends the run ends it with a checkpoint too. Writes `checkpoints/`, from step 0 on, and
+    `tensorboard/`.
     """
     learner = make_learner(game, config, network, callbacks)
     if init_from is not None and checkpoint is None:
@@ -180,6 +187,7 @@ def train(
         schedule = Schedule(learner, logger, folder, evaluate, show, until, card)
         with _stopping_on_interrupt(schedule):
             learner.learn(until, logger, schedule.pause)
+            schedule.finish()
     return schedule.steps, schedule.evaluations
 
 

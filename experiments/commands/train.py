@@ -42,8 +42,8 @@ class Train(GameOptions):
     """Train an agent by self-play; Ctrl-C saves and stops, --resume goes on."""
 
     algorithm: Algorithm = "ppo"
-    """ppo: MaskablePPO against past selves. az: expert iteration, that is, the network learns what
-    searches with it find; its options are those of castle train --algorithm az --help."""
+    """ppo: MaskablePPO in games against itself. az: expert iteration, that is, the network learns
+    what searches with it find; its options are those of castle train --algorithm az --help."""
     preset: Preset = "standard"
     """What the options of training are where they are not given: quick (about 1 minute for one
     mode on two cores), standard (about 4) or strong (about 25; the shipped agents come from it).

@@ -228,6 +228,21 @@ def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(tmp_path,
         assert not same(checkpoint.tensors["policy"], before.tensors["policy"])
 
 
+class Ending(BaseCallback):
+    """Ends the run in the middle of its third rollout."""
+
+    def _on_step(self) -> bool:
+        return self.num_timesteps < 2 * ROLLOUT + 32
+
+
+def test_a_callback_that_ends_a_run_leaves_a_checkpoint_to_go_on_from(tmp_path):
+    steps, _ = run(STORM, config(), tmp_path, callbacks=[Ending()])
+    assert steps == 2 * ROLLOUT + 32
+    assert checkpoint_steps(tmp_path)[-1] == steps
+    steps, _ = run(STORM, config(), tmp_path, load_checkpoint(tmp_path))
+    assert steps >= config().steps
+
+
 def test_a_network_that_cannot_be_imported_is_told_when_it_is_asked_for(tmp_path):
     run(STORM, config(), tmp_path, network=lambda game: small_network(game))
     with pytest.raises(CheckpointError, match=r"does not hold the network .*<lambda>"):
