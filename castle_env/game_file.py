@@ -24,7 +24,18 @@ of players 0 and 1 in the last position.
 
 After a blank line follows one line for each ply: its number (odd ones are player 0's), the action,
 then, where there is one, a value (player 0's margin that the move leads to, in Victory Points, with
-its sign), and where there is one, a comment as a JSON text. The last line repeats the result:
+its sign), and where there is one, a comment as a JSON text. Moves that were looked at in place of
+another one stand behind it, between a line `(` and a line `)`, with their own such moves inside:
+
+    2. W3  -4
+    (
+      2. W2  +1  "better"
+      3. Nd
+    )
+    3. Nd
+
+A game that has them is one of `castle-game: 2`, and `variation-plies` in its header is the number
+of moves between all its brackets. The last line repeats the result:
 `player 0 wins`, `player 1 wins`, `draw`, or `*` where the game goes on. A game without this line is
 not whole.
 
@@ -33,7 +44,6 @@ written. A file that contradicts itself or the rules is refused, with the line a
 repaired.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -42,28 +52,33 @@ from typing import Any, Final, NamedTuple
 
 from castle_env.errors import CastleError
 from castle_env.game import Game, Outcome
-from castle_env.game_record import GameRecord, Note, game_of, record_game
+from castle_env.game_lines import (
+    CLOSES,
+    MOST_NESTED,
+    OPENS,
+    RESULTS,
+    UNFINISHED,
+    GameFileError,
+    choices,
+    count_moves,
+    format_line,
+    from_json,
+    parse_move,
+    quoted,
+    to_json,
+)
+from castle_env.game_record import GameRecord, Note, Variation, game_of, record_game
 from castle_env.position import Position
 from castle_env.ruleset import Ruleset, load_ruleset, preset_names
 
 __all__ = ["GameFileError", "GameRecord", "Note", "format_game", "parse_games", "read_games",
            "record_game"]
 
-UNFINISHED: Final = "*"
-_FORMAT: Final = ("castle-game", 1)
+_FORMAT: Final = "castle-game"
+# A game with variations is one of version 2; older programs read version 1 alone.
+_PLAIN, _BRANCHED = 1, 2
 _REQUIRED: Final = ("mode", "ruleset", "digest", "players", "result", "victory-points", "plies")
-_RESULTS: Final = ("player 0 wins", "player 1 wins", "draw", UNFINISHED)
 _HEADER: Final = re.compile(r"([a-z-]+): (.*)", re.DOTALL)
-_MOVE: Final = re.compile(
-    r" *(?P<number>[1-9][0-9]{0,5})\. +(?P<action>\w+)"
-    r"(?: +(?P<value>[+-][0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?))?"
-    r"(?: +(?P<comment>\".*\"))? *", re.DOTALL | re.ASCII)
-# Characters that some programs take for the end of a line, or that do not show.
-_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7f, 0xa0), 0x2028, 0x2029, 0xfeff)}
-
-
-class GameFileError(CastleError):
-    """A game's text is not whole, contradicts itself or the rules, or cannot be written."""
 
 
 # Writing
@@ -76,16 +91,15 @@ def format_game(game: GameRecord) -> str:
     is no position of the ruleset and `GameFileError` for texts that have no UTF-8 form.
     """
     states = game.states()
-    keys = {_FORMAT[0]: _FORMAT[1], **_claims(game), "ruleset": _ruleset_value(game.rules),
-            "players": list(game.players), "seed": game.seed, "date": game.date or None,
-            "start": _start_text(game), "comment": game.comment or None,
+    keys = {_FORMAT: _BRANCHED if game.variations else _PLAIN, **_claims(game),
+            "ruleset": _ruleset_value(game.rules), "players": list(game.players), "seed": game.seed,
+            "date": game.date or None, "start": _start_text(game), "comment": game.comment or None,
             "opening-plies": game.opening_plies or None}
     width = len(str(states[-1].ply))
     lines = [
-        *(f"{key}: {_to_json(keys[key])}" for key in _KEYS if keys[key] is not None),
+        *(f"{key}: {to_json(keys[key])}" for key in _KEYS if keys[key] is not None),
         "",
-        *(f"{state.ply:>{width}}. {_move_text(game, index)}"
-          for index, state in enumerate(states[1:])),
+        *format_line(game.game, states[0], game, width),
         keys["result"],
     ]
     return "\n".join(lines) + "\n"
@@ -100,13 +114,14 @@ def _claims(game: GameRecord) -> dict[str, Any]:
         "result": _result(game.game.outcome(last)),
         "victory-points": list(game.game.victory_points(last)),
         "plies": game.plies,
+        "variation-plies": count_moves(game.variations) or None,
     }
 
 
 def _result(outcome: Outcome | None) -> str:
     if outcome is None:
         return UNFINISHED
-    return _RESULTS[2 if outcome.winner is None else outcome.winner]
+    return RESULTS[2 if outcome.winner is None else outcome.winner]
 
 
 @lru_cache(maxsize=16)
@@ -130,27 +145,6 @@ def _start_text(game: GameRecord) -> str | None:
     text = game.game.format_position(game.start)
     game.game.parse_position(text)
     return text
-
-
-def _move_text(game: GameRecord, index: int) -> str:
-    parts, note = [game.game.format_action(game.actions[index])], game.note(index)
-    if note.value is not None:
-        # Adding 0 turns -0.0, which no reader would expect, into 0.0.
-        parts.append(f"{float(note.value) + 0:+}".removesuffix(".0"))
-    if note.comment:
-        parts.append(_to_json(note.comment))
-    return "  ".join(parts)
-
-
-def _to_json(value: object) -> str:
-    """JSON on one line; raises `GameFileError` for text with half a surrogate pair."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise GameFileError(f"{value!r} has no UTF-8 form; allowed: any text without lone "
-                            "surrogates") from None
-    return text.translate(_ESCAPES)
 
 
 # Reading
@@ -185,7 +179,7 @@ def _is_list(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 # Each key of a header, with what its value may be. Whether it fits the game is checked later.
 _KEYS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
-    _FORMAT[0]: (str(_FORMAT[1]), _is_integer),
+    _FORMAT: (f"{_PLAIN} or {_BRANCHED}", _is_integer),
     "mode": ("a text", _is_text),
     "ruleset": ("a text or an object", lambda value: isinstance(value, str | dict)),
     "digest": ("a text", _is_text),
@@ -198,6 +192,7 @@ _KEYS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "result": ("a text", _is_text),
     "victory-points": ("two integers", _is_list(_is_integer)),
     "plies": ("an integer", _is_integer),
+    "variation-plies": ("an integer", _is_integer),
 }
 
 
@@ -209,6 +204,18 @@ class _Entry(NamedTuple):
 
 
 _Header = dict[str, _Entry]
+
+
+class _Line(NamedTuple):
+    """Moves while they are read, what is said of each, and the variations so far."""
+
+    actions: list[int]
+    notes: list[Note]
+    variations: list[Variation]
+
+    def as_variation(self, at: int) -> Variation:
+        """The same in place of the move with this index."""
+        return Variation(at, tuple(self.actions), tuple(self.notes), tuple(self.variations))
 
 
 class _Reader:
@@ -256,14 +263,17 @@ class _Reader:
         header = self._header(first)
         rules = self._rules(header)
         start = self._start(header, rules)
-        actions, notes, result = self._moves(rules, start)
+        state = game_of(rules).initial_state() if start is None else start
+        line, result = self._line_of(game_of(rules), state, 0)
         about = {key.replace("-", "_"): header[key].value
                  for key in ("seed", "date", "comment", "opening-plies") if key in header}
-        game = record_game(rules, actions, start, notes=notes,
+        game = record_game(rules, line.actions, start, notes=tuple(line.notes),
+                           variations=tuple(line.variations),
                            players=tuple(header["players"].value), **about)
         true = _claims(game)
         for key in ("result", "victory-points", "plies"):
             self._compare(header, key, true[key], "the moves lead to")
+        self._compare_variations(header, true["variation-plies"])
         if result != true["result"]:
             raise GameFileError(f"result {result!r}; the moves lead to {true['result']!r}")
         return game
@@ -271,10 +281,11 @@ class _Reader:
     def _header(self, first: str) -> _Header:
         """The lines up to the first blank one; every key that must be there is."""
         key, value = _header_line(first)
-        if (key, value) != _FORMAT:
-            raise GameFileError(f"{_quoted(first)} begins no game; allowed: "
-                                f"'{_FORMAT[0]}: {_FORMAT[1]}'")
-        header: _Header = {}
+        if key != _FORMAT or value not in (_PLAIN, _BRANCHED):
+            raise GameFileError(f"{quoted(first)} begins no game; allowed: "
+                                f"'{_FORMAT}: {_PLAIN}', or '{_FORMAT}: {_BRANCHED}' where there "
+                                "are variations")
+        header: _Header = {_FORMAT: _Entry(value, self._line)}
         while (line := self._next()) is not None and line.strip(" "):
             key, value = _header_line(line)
             if key in header:
@@ -306,27 +317,38 @@ class _Reader:
             return None
         return game_of(rules).parse_position(self._at(header, "start"))
 
-    def _moves(
-        self, rules: Ruleset, start: Position | None
-    ) -> tuple[tuple[int, ...], tuple[Note, ...], str]:
-        """The moves, each of them legal, what is said of them, and the line that ends the game."""
-        game = game_of(rules)
-        state = game.initial_state() if start is None else start
-        actions: list[int] = []
-        notes: list[Note] = []
+    def _line_of(self, game: Game, state: Position, depth: int) -> tuple["_Line", str]:
+        """The moves from a position on, each of them legal, and the line that ends them: a result,
+        or what closes a variation.
+        """
+        line, before = _Line([], [], []), state
+        ends = [CLOSES] if depth else RESULTS
         while True:
             self._ply = state.ply + 1
-            line = self._next_filled()
-            if line is None:
+            text = self._next_filled()
+            if text is None:
                 raise GameFileError("the text ends within a game; allowed: moves, then one of "
-                                    f"{_choices(_RESULTS)}")
-            if line.rstrip(" ") in _RESULTS:
-                self._ply = None
-                return tuple(actions), tuple(notes), line.rstrip(" ")
-            action, note = _parse_move(game, line, self._ply)
-            state = game.apply(state, action)
-            actions.append(action)
-            notes.append(note)
+                                    f"{choices(ends)}")
+            word = text.strip(" ")
+            if word in ends:
+                self._ply = None if depth == 0 else self._ply
+                return line, word
+            if word == OPENS and line.actions and depth < MOST_NESTED:
+                inner, _ = self._line_of(game, before, depth + 1)
+                line.variations.append(inner.as_variation(len(line.actions) - 1))
+                continue
+            action, note = parse_move(game, text, self._ply)
+            before, state = state, game.apply(state, action)
+            line.actions.append(action)
+            line.notes.append(note)
+
+    def _compare_variations(self, header: _Header, true: int | None) -> None:
+        """Raise `GameFileError` unless the header tells of the variations that there are."""
+        if (true is not None) != (header[_FORMAT].value == _BRANCHED):
+            self._compare(header, _FORMAT, _PLAIN if true is None else _BRANCHED,
+                          "what it holds is of version")
+        if true is not None or "variation-plies" in header:
+            self._compare(header, "variation-plies", true or 0, "the variations have")
 
     def _at(self, header: _Header, key: str) -> Any:
         """A header's value, whose line errors name from now on."""
@@ -335,6 +357,8 @@ class _Reader:
 
     def _compare(self, header: _Header, key: str, true: Any, source: str) -> None:
         """Raise `GameFileError` unless the header's value is the true one, which `source` gives."""
+        if key not in header:
+            raise GameFileError(f"the header tells no {key}, but {source} {true!r}")
         if header[key].value != true:
             raise GameFileError(f"{key} is {self._at(header, key)!r}, but {source} {true!r}")
 
@@ -342,55 +366,12 @@ class _Reader:
 def _header_line(line: str) -> tuple[str, Any]:
     match = _HEADER.fullmatch(line)
     if match is None:
-        raise GameFileError(f"{_quoted(line)} is no header line; allowed: a key, ': ' and a JSON "
+        raise GameFileError(f"{quoted(line)} is no header line; allowed: a key, ': ' and a JSON "
                             "value, and a blank line before the moves")
-    key, value = match[1], _from_json(match[2])
+    key, value = match[1], from_json(match[2])
     if key not in _KEYS:
         raise GameFileError(f"key {key!r}; allowed: {', '.join(_KEYS)}")
     allowed, is_right = _KEYS[key]
     if not is_right(value):
         raise GameFileError(f"{key} is {value!r}; allowed: {allowed}")
     return key, value
-
-
-def _parse_move(game: Game, line: str, ply: int) -> tuple[int, Note]:
-    match = _MOVE.fullmatch(line)
-    if match is None:
-        raise GameFileError(f"{_quoted(line)} is no move; allowed: its number, the action, perhaps "
-                            "a value such as +2 and a comment in double quotes, or at the end "
-                            f"{_choices(_RESULTS)}")
-    number, action, value, comment = match.groups()
-    if int(number) != ply:
-        raise GameFileError(f"move {action!r} has number {number}; expected {ply}")
-    text = "" if comment is None else _from_json(comment)
-    if not isinstance(text, str):
-        raise GameFileError(f"comment {_quoted(comment)}; allowed: one JSON text")
-    return game.parse_action(action), Note(None if value is None else float(value), text)
-
-
-def _from_json(text: str) -> Any:
-    """A JSON value that can be written again as UTF-8; raises `GameFileError`."""
-    try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise GameFileError(f"{_quoted(text)} is not valid JSON: {error}") from None
-    return value
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key comes twice")
-    return dict(pairs)
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no number")
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
-
-
-def _choices(texts: Iterable[str]) -> str:
-    return ", ".join(map(repr, texts))

@@ -36,6 +36,30 @@ NO_NOTE: Final = Note()
 
 
 @dataclass(frozen=True)
+class Variation:
+    """Moves that were looked at in place of those of a line.
+
+    at: how many moves of that line come before; the first of `actions` stands for the one with this
+    index. notes: one for each action; empty where nothing was said. variations: those of this one,
+    whose `at` counts its own moves.
+
+    Raises `GameRecordError` for what cannot be so; the actions are trusted.
+    """
+
+    at: int
+    actions: tuple[int, ...]
+    notes: tuple[Note, ...] = ()
+    variations: tuple["Variation", ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.actions:
+            raise GameRecordError("a variation has no moves; allowed: one or more")
+        _settle_notes(self, len(self.actions))
+        _check_variations(self.variations, len(self.actions))
+
+
+
+@dataclass(frozen=True)
 class GameRecord:
     """A game from its start to its end, or to where it was left.
 
@@ -43,6 +67,7 @@ class GameRecord:
     `opening_plies` of them. outcome: how the game ended; None where it goes on. players: names of
     players 0 and 1. notes: one for each action; empty where nothing was said. date: an ISO date,
     with or without the time, or "". start: the first position; None for that of the ruleset.
+    variations: other moves that were looked at, in the order of their places.
 
     The constructor trusts actions and outcome, since a match knows them; `record_game` checks the
     actions and finds the outcome. Raises `GameRecordError` for other fields that cannot be right.
@@ -58,6 +83,7 @@ class GameRecord:
     date: str = ""
     start: Position | None = None
     comment: str = ""
+    variations: tuple[Variation, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.players) != 2 or not all(isinstance(name, str) for name in self.players):
@@ -67,14 +93,10 @@ class GameRecord:
                                   f"0 to {self.plies}, the number of moves")
         if self.seed is not None and (type(self.seed) is not int or self.seed < 0):
             raise GameRecordError(f"seed {self.seed!r}; allowed: an integer from 0 on")
-        if self.notes and len(self.notes) != self.plies:
-            raise GameRecordError(f"{len(self.notes)} notes; allowed: none, or one for each of "
-                                  f"{self.plies} moves")
         if self.date:
             _check_date(self.date)
-        if self.notes and all(note == NO_NOTE for note in self.notes):
-            # Equal games are equal records.
-            object.__setattr__(self, "notes", ())
+        _settle_notes(self, self.plies)
+        _check_variations(self.variations, self.plies)
 
     @property
     def game(self) -> Game:
@@ -143,7 +165,8 @@ class GameRecord:
         if plies >= self.plies:
             return self
         return replace(self, actions=self.actions[:plies], notes=self.notes[:plies], outcome=None,
-                       opening_plies=min(self.opening_plies, plies))
+                       opening_plies=min(self.opening_plies, plies),
+                       variations=tuple(other for other in self.variations if other.at < plies))
 
 
 def record_game(
@@ -161,6 +184,25 @@ def record_game(
 def game_of(rules: Ruleset) -> Game:
     """The game of a ruleset, made once."""
     return Game(rules)
+
+
+def _settle_notes(line: GameRecord | Variation, plies: int) -> None:
+    """Raise `GameRecordError` unless there are no notes or one for each move.
+
+    Notes that say nothing are dropped, so that equal games are equal records.
+    """
+    if line.notes and len(line.notes) != plies:
+        raise GameRecordError(f"{len(line.notes)} notes; allowed: none, or one for each of {plies} "
+                              "moves")
+    if line.notes and all(note == NO_NOTE for note in line.notes):
+        object.__setattr__(line, "notes", ())
+
+
+def _check_variations(variations: Iterable[Variation], plies: int) -> None:
+    places = [variation.at for variation in variations]
+    if places != sorted(places) or any(not 0 <= at < plies for at in places):
+        raise GameRecordError(f"variations after {places} moves; allowed: in ascending order, from "
+                              f"0 to {plies - 1}, one less than the line has moves")
 
 
 def _check_date(text: object) -> None:

@@ -11,9 +11,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Keys, game_of, play, playouts, rulesets, some
+from strategies import Keys, choices, game_of, play, playouts, rulesets, some
 
-from castle_env import CastleError, Game, IllegalActionError, PositionError, Ruleset, load_ruleset
+from castle_env import (
+    CastleError,
+    Game,
+    IllegalActionError,
+    Position,
+    PositionError,
+    Ruleset,
+    load_ruleset,
+)
 from castle_env import game_file as module
 from castle_env.game_file import (
     GameFileError,
@@ -24,7 +32,7 @@ from castle_env.game_file import (
     read_games,
     record_game,
 )
-from castle_env.game_record import GameRecordError
+from castle_env.game_record import GameRecordError, Variation
 
 STORM = load_ruleset("storm")
 DOCUMENTED = textwrap.dedent(
@@ -67,6 +75,24 @@ FILE = "\n".join(map(format_game, GAMES))
 
 
 @st.composite
+def branches(draw: st.DrawFn, game: Game, states: list[Position], depth: int = 0) -> Any:
+    """Variations of a line with these positions, some with variations of their own."""
+    made = []
+    places = draw(st.lists(st.integers(0, len(states) - 2), max_size=2)) if states[1:] else []
+    for at in sorted(places):
+        line = [states[at]]
+        actions = []
+        for choice in draw(st.lists(choices, min_size=1, max_size=4)):
+            if legal := game.legal_actions(line[-1]):
+                actions.append(legal[choice % len(legal)])
+                line.append(game.apply(line[-1], actions[-1]))
+        notes = tuple(Note(draw(values), draw(texts)) for _ in actions)
+        inner = draw(branches(game, line, depth + 1)) if depth < 2 else ()
+        made.append(Variation(at, tuple(actions), notes, inner))
+    return tuple(made)
+
+
+@st.composite
 def saved_games(draw: st.DrawFn, keys: st.SearchStrategy[Keys]) -> GameRecord:
     game = game_of(draw(keys) | {"name": draw(texts.filter(str.strip))})
     states = play(game, draw(playouts(30)))
@@ -74,11 +100,13 @@ def saved_games(draw: st.DrawFn, keys: st.SearchStrategy[Keys]) -> GameRecord:
                     if game.apply(before, action) == after)
                for before, after in pairwise(states)]
     first = draw(st.integers(0, len(actions)))
+    variations = draw(branches(game, states[first:]))
     notes = tuple(Note(draw(values), draw(texts)) for _ in actions[first:])
     return record_game(
         game.rules, actions[first:], players=(draw(texts), draw(texts)), notes=notes,
         opening_plies=draw(st.integers(0, len(notes))),
         seed=draw(st.none() | st.integers(0, 2**70)), date=draw(dates), comment=draw(texts),
+        variations=variations,
         start=states[first] if first else draw(st.sampled_from([None, states[0]])))
 
 
@@ -234,7 +262,10 @@ WRONG = {
     "half an opening": ("seed: 7", "opening-plies: 0.5", "line 6: opening-plies is .*an integer"),
     "date": ("2026-03-01", "1 March", "date '1 March'; allowed: an ISO date"),
     "start": ("seed: 7", 'start: "6/6 A"', "line 6: position '6/6 A'"),
-    "version": ("castle-game: 1", "castle-game: 2", "line 1: 'castle-game: 2' begins no game"),
+    "version": ("castle-game: 1", "castle-game: 3", "line 1: 'castle-game: 3' begins no game"),
+    "no variations": ("castle-game: 1", "castle-game: 2", "line 1: castle-game is 2, but .* 1$"),
+    "variation's moves": ("seed: 7", "variation-plies: 2", "line 6: variation-plies is 2, but .*0"),
+    "variation of nothing": ("1. Nc", "(\n1. Nc", r"line 12, ply 1: '\(' is no move"),
     "other text": ("castle-game: 1", "Hello!", "line 1: 'Hello!' is no header line"),
     "second mark": ("\nmode", "\n\ufeffmode", "line 2: "),
     "no blank line": ("\n\n", "\n", "line 11: '1. Nc .* is no header line; .*a blank line before"),
@@ -261,6 +292,74 @@ def test_a_file_cannot_name_another(tmp_path: Path) -> None:
         parse_games(DOCUMENTED.replace('"storm"\ndigest', f"{json.dumps(str(other))}\ndigest"))
 
 
+BRANCHED = """castle-game: 2
+mode: "storm"
+ruleset: "storm"
+digest: "fa4b38d8ca4d"
+players: ["human", "greedy"]
+result: "*"
+victory-points: [1, 3]
+plies: 3
+variation-plies: 4
+
+1. Nc
+2. W3
+(
+  2. W2  +1  "better"
+  (
+    2. E3
+  )
+  3. Nd
+)
+(
+  2. Sd
+)
+3. Nd
+*
+"""
+
+
+def test_variations_stand_behind_the_move_that_they_replace() -> None:
+    (saved,) = parse_games(BRANCHED)
+    number = saved.game.parse_action
+    inner = Variation(0, (number("E3"),))
+    assert saved.variations == (
+        Variation(1, (number("W2"), number("Nd")), (Note(1.0, "better"), Note()), (inner,)),
+        Variation(1, (number("Sd"),)))
+    assert saved.actions == tuple(map(number, ("Nc", "W3", "Nd")))
+    assert format_game(saved) == BRANCHED
+    assert saved.cut(1).variations == ()
+    assert saved.cut(2).variations == saved.variations
+
+
+def test_no_lost_line_makes_other_variations() -> None:
+    lines = BRANCHED.splitlines(keepends=True)
+    for at in range(len(lines)):
+        with pytest.raises(GameFileError):
+            parse_games("".join(lines[:at] + lines[at + 1:]))
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("  2. W2", "  2. Wa", "line 14, ply 2: .*is no action"),
+    ("  3. Nd\n)", "  4. Nd\n)", "line 18, ply 3: .*expected 3"),
+    ("3. Nd\n*\n", "", "line 23, ply 3: the text ends within a game"),
+    ("(\n  2. Sd", "(\n" * 200 + "  2. Sd", r"'\(' is no move"),
+    (")\n(\n  2. Sd\n", "", "line 9: variation-plies is 4, but the variations have 3"),
+    ("  2. Sd\n)\n", "  2. Sd\n", "line 22, ply 4: .*is no move"),
+    ("castle-game: 2", "castle-game: 1", "line 1: castle-game is 1, but what it holds is of ver"),
+    ("variation-plies: 4\n", "", "tells no variation-plies, but the variations have 4")])
+def test_wrong_variations(old: str, new: str, message: str) -> None:
+    assert old in BRANCHED
+    with pytest.raises(GameFileError, match=message):
+        parse_games(BRANCHED.replace(old, new))
+
+
+def test_deep_nesting_is_refused_not_a_crash() -> None:
+    nested = "(\n  2. Sd\n" * 5_000 + ")\n" * 5_000
+    with pytest.raises(GameFileError, match=r"'\(' is no move"):
+        parse_games(BRANCHED.replace("(\n  2. Sd\n)\n", nested))
+
+
 def test_what_cannot_be_saved() -> None:
     game = Game(STORM)
     nowhere = game.parse_action("Na")
@@ -275,6 +374,9 @@ def test_what_cannot_be_saved() -> None:
     wrong: list[dict[str, Any]] = [
         {"seed": -1}, {"seed": True}, {"seed": 1.0}, {"date": "today"}, {"players": ("a",)},
         {"players": (1, 2)}, {"opening_plies": 1}]
+    wrong += [{"variations": (Variation(0, (nowhere,)),)}]
+    with pytest.raises(GameRecordError, match="no moves"):
+        Variation(0, ())
     for others in wrong:
         with pytest.raises(GameRecordError, match="allowed"):
             record_game(STORM, **others)
