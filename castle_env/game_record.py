@@ -139,9 +139,12 @@ class GameRecord:
             states.append(self.game.apply(states[-1], action))
         return tuple(states)
 
-    def extended(self, action: int, outcome: Outcome | None) -> "GameRecord":
+    def extended(
+        self, action: int, outcome: Outcome | None, note: Note = NO_NOTE
+    ) -> "GameRecord":
         """The game with one more move, after which `outcome` stands."""
-        notes = (*self.notes, NO_NOTE) if self.notes else ()
+        said = self.notes or note != NO_NOTE
+        notes = (*(self.note(index) for index in range(self.plies)), note) if said else ()
         return replace(self, actions=(*self.actions, int(action)), notes=notes, outcome=outcome)
 
     def to_dict(self) -> dict[str, Any]:

@@ -35,3 +35,15 @@ class MoveValues:
     def regret(self, action: int) -> int:
         """Victory Points that an action throws away, from 0 on."""
         return self.best_value - self.values[action]
+
+
+def in_words(value: int, depth: int | None) -> str:
+    """What a margin means to the player whose it is, such as "loses by 4 with best play".
+
+    depth: None where the value is proven, else how many plies ahead it looks.
+    """
+    if depth is None:
+        result = f"{'wins' if value > 0 else 'loses'} by {abs(value)}" if value else "draws"
+        return f"{result} with best play"
+    margin = f"{'ahead' if value > 0 else 'behind'} by {abs(value)}" if value else "level"
+    return f"{margin}, looking {depth} {'ply' if depth == 1 else 'plies'} ahead"

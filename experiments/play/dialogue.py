@@ -7,7 +7,7 @@ from typing import Final
 
 from agents.runs import RunError, check_writable, write_text_atomic
 from agents.solve.analysis import analyse_moves
-from agents.solve.move_values import MoveValues
+from agents.solve.move_values import MoveValues, in_words
 from castle_env import ActionError, Agent, CastleError, IllegalActionError, OptionError
 from castle_env.ansi import draw_ansi
 from castle_env.board import ACTION_NUMBERS, PASS
@@ -125,13 +125,13 @@ class Dialogue:
     def _hint(self) -> None:
         values, player = self._values(), self._live.state.ply & 1
         action = values.best_actions[0]
-        self._terminal.tell(f"{self._live.game.format_action(action)}, which leads to "
-                            f"{values.values[action]:+} VP for {'AB'[player]}: "
-                            f"{_certainty(values)}")
+        self._terminal.tell(f"{self._live.game.format_action(action)}: {'AB'[player]} "
+                            f"{in_words(values.values[action], values.depth)}")
 
     def _why(self) -> None:
         values, player = self._values(), self._live.state.ply & 1
         best = values.best_actions
+        self._terminal.say(f"{'AB'[player]} {in_words(values.best_value, values.depth)}.")
         ranked = sorted(values.values, key=lambda action: values.regret(action))
         self._terminal.say(f"Margin for {'AB'[player]} in VP after each move, the best with *: "
                            f"{_certainty(values)}")
@@ -161,7 +161,7 @@ class Dialogue:
         if path.exists() and path.resolve() not in self._written:
             raise RunError(f"{name!r} exists already and is left as it is; choose another name")
         check_writable(path)
-        write_text_atomic(path, format_game(self._live.record))
+        write_text_atomic(path, format_game(self._live.whole()))
         self._written.add(path.resolve())
         self._terminal.say(f"Saved: {path}")
 
@@ -201,7 +201,7 @@ class Dialogue:
     def _keep(self) -> None:
         """Save and sum up the game, if one was begun."""
         if self._live.plies:
-            self._save([self._live.record])
+            self._save([self._live.whole()])
             self._terminal.tell(summary(self._live.record))
 
 

@@ -35,11 +35,11 @@ from experiments.web.requests import (
     ruleset_of,
 )
 from experiments.web.sessions import ConflictError, Sessions, UnknownGameError
+from experiments.web.study_routes import MAX_SECONDS, study_routes
 from experiments.web.wire import Json, position_json, reasons_json, rules_json
 
 STATIC: Final = Path(__file__).parent / "static"
 MAX_BYTES: Final = 1 << 20
-MAX_SECONDS: Final = 60.0
 
 Result = TypeVar("Result")
 
@@ -72,6 +72,7 @@ def create_app(
                   exception_handlers=_HANDLERS)
     app.add_middleware(Guard)
     app.include_router(_game_routes(sessions, opponents), prefix="/api/games")
+    app.include_router(study_routes(sessions), prefix="/api/games")
     app.include_router(_other_routes(opponents, rules, players), prefix="/api")
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app
@@ -120,7 +121,8 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     async def load_game(asked: LoadGame) -> Json:
         games = await _in_thread(sessions, lambda: parse_games(asked.text, asked.name))
         record = nth_game(games, asked.number, asked.name)
-        game = await begin(GameInPlay(record, (HUMAN, HUMAN)))
+        players = await _in_thread(sessions, lambda: _seats_of(record, opponents))
+        game = await begin(GameInPlay(record, players))
         return game | {"games": [_title(other) for other in games[:1000]]}
 
     @router.get("/{name}")
@@ -139,8 +141,7 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     @router.post("/{name}/moves")
     async def make_move(name: str, asked: MakeMove) -> Json:
         session = sessions.get(name)
-        session.play(asked.at, asked.action)
-        return session.to_json()
+        return session.to_json(session.play(asked.at, asked.action))
 
     @router.post("/{name}/reply")
     async def make_reply(name: str, asked: Reply) -> Json:
@@ -200,6 +201,16 @@ async def _in_thread(sessions: Sessions, work: Callable[[], Result]) -> Result:
     while not await job.wait(MAX_SECONDS):
         pass
     return job.result()
+
+
+def _seats_of(record: GameRecord, opponents: Opponents) -> tuple[str, str]:
+    """Who goes on with a game from a file: an agent that may sit here against a person, or persons.
+
+    Two agents are not seated: their game is there to be looked at.
+    """
+    first, second = (name if opponents.is_agent(name, record.rules) else HUMAN
+                     for name in record.players)
+    return (first, second) if HUMAN in (first, second) else (HUMAN, HUMAN)
 
 
 def _title(record: GameRecord) -> str:

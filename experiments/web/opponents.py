@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from castle_env import Agent, AgentError, Game, Ruleset, agent_names, make_agent
+from castle_env import Agent, AgentError, CastleError, Game, Ruleset, agent_names, make_agent
 from castle_env.ruleset import STORM
 from experiments.play.game_in_play import HUMAN
 
@@ -62,6 +62,17 @@ class Opponents:
                 return name
         allowed = ", ".join([HUMAN, *(told for _, told, _ in _CHECKED), *self._extra])
         raise AgentError(f"no player {name!r}; allowed here: {allowed}")
+
+    def is_agent(self, name: str, rules: Ruleset) -> bool:
+        """Whether a name is that of an agent that may sit here and plays by these rules."""
+        if name == HUMAN:
+            return False
+        try:
+            self.check(name)
+            agent_for(name, rules)
+        except CastleError:
+            return False
+        return True
 
     def pair(self, names: list[str]) -> tuple[str, str]:
         """Both seats, if they are allowed; raises `AgentError`."""

@@ -35,7 +35,9 @@ class LoadGame(_Request):
 
 
 class MakeMove(_Request):
-    """An action in the position after the first `at` moves; later ones are taken back."""
+    """An action in the position after the first `at` moves; where the game went on with another one
+    it starts a variation.
+    """
 
     at: Number
     action: int
@@ -51,6 +53,20 @@ class Seats(_Request):
     """Who goes on with the game."""
 
     players: Players
+
+
+class Walk(_Request):
+    """Moves in the position after the first `at` moves, the moves of a variation or new ones."""
+
+    at: Number
+    actions: Annotated[list[int], Field(min_length=1, max_length=200)]
+
+
+class Comment(_Request):
+    """What to say about the move with this index."""
+
+    at: Number
+    text: Annotated[str, Field(max_length=2_000)]
 
 
 class EditPosition(_Request):

@@ -6,22 +6,25 @@ request that asks for a job's result stores it.
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from agents.solve.analysis import analyse_moves
-from agents.solve.move_values import MoveValues
+from agents.solve.move_values import MoveValues, in_words
 from castle_env import CastleError, OptionError, Position
 from castle_env.game_record import GameRecord, Note
 from experiments.play.game_in_play import HUMAN, GameInPlay
+from experiments.play.game_tree import Node
 from experiments.web.jobs import Job, Jobs, JobStoppedError
+from experiments.web.judging import regret_of, worth_of
 from experiments.web.opponents import agent_for
+from experiments.web.variations import is_main_line, variations_json
 from experiments.web.wire import Json, position_json, rules_json, values_json
 
 MAX_GAMES: Final = 500
-_MAX_KEPT_VALUES: Final = 200
+_MAX_KEPT_VALUES: Final = 400
 # A request waits so long for a search; then it tells how far the search has come.
 SECONDS_TO_WAIT: Final = 0.25
 
@@ -61,16 +64,21 @@ class Session:
     analysis: Analysis | None = None
     values: OrderedDict[Position, Known] = field(default_factory=OrderedDict)
 
-    def to_json(self) -> Json:
-        """The game with its last position."""
+    def to_json(self, at: int | None = None) -> Json:
+        """The game with its last position; "shown" is that after `at` moves, if it is another."""
         live = self.live
+        at = live.plies if at is None else at
         return {
             "id": self.id,
             "rules": rules_json(live.game),
             "players": live.players,
             "names": live.record.players,
             "comment": live.record.comment,
-            "moves": [self._move_json(at) for at in range(live.plies)],
+            "moves": [self._move_json(index) for index in range(live.plies)],
+            "variations": variations_json(live),
+            "is_main": is_main_line(live),
+            "at": at,
+            "shown": None if at == live.plies else self.position_json(at),
             "waits_for": None if live.is_over else "human" if live.player_to_move == HUMAN
             else "agent",
             "position": self.position_json(live.plies),
@@ -78,16 +86,20 @@ class Session:
 
     def _move_json(self, at: int) -> Json:
         game, record, state = self.live.game, self.live.record, self.live.states[at]
-        action, note, known = record.actions[at], record.note(at), self.values.get(state)
-        player = game.current_player(state)
+        note, regret = record.note(at), regret_of(self.live, self.found, at)
         return {
-            "name": game.format_action(action),
-            "player": player,
+            "name": game.format_action(record.actions[at]),
+            "player": game.current_player(state),
             "value": note.value,
             "comment": note.comment,
-            "regret": None if known is None else known.final.regret(action),
-            "exact": known is not None and known.final.exact,
+            "regret": None if regret is None else regret.value,
+            "exact": regret is not None and regret.exact,
         }
+
+    def found(self, state: Position) -> MoveValues | None:
+        """What was found about the moves of a position."""
+        known = self.values.get(state)
+        return None if known is None else known.final
 
     def position_json(self, at: int) -> Json:
         """The position after so many moves; raises `ConflictError` if the game is shorter."""
@@ -104,23 +116,44 @@ class Session:
 
     def annotated(self) -> GameRecord:
         """The game as a file holds it, with the values of moves that are known exactly."""
-        record = self.live.record
-        return replace(record, notes=tuple(map(self._note, range(record.plies))))
+        return self.live.whole(self._note)
 
-    def _note(self, at: int) -> Note:
-        note, known = self.live.record.note(at), self.values.get(self.live.states[at])
-        if note.value is not None or known is None or not known.final.exact:
-            return note
-        return replace(note, value=known.final.values[self.live.record.actions[at]])
+    def _note(self, state: Position, node: Node) -> Note:
+        known = self.found(state)
+        if node.note.value is not None or known is None or not known.exact:
+            return node.note
+        value = known.values[node.action]
+        return replace(node.note, value=-value if state.ply & 1 else value)
 
     # Changes
 
-    def play(self, at: int, action: int) -> None:
-        """Make a move in the position after `at` moves; later ones are taken back."""
+    def play(self, at: int, action: int) -> int:
+        """Make a move in the position after `at` moves; how many lead to the one after it.
+
+        Where the line has another move this one is a variation, and nothing is lost.
+        """
         self.live.game.apply(self.state_at(at), action)  # an illegal one changes nothing
         self.stop_thinking()
-        self.live.cut(at)
-        self.live.play(action)
+        return self.live.branch(at, action)
+
+    def walk(self, at: int, actions: Sequence[int]) -> int:
+        """Make moves from the position after `at` on; how many lead to the first one's position."""
+        state = self.state_at(at)
+        for action in actions:  # an illegal one changes nothing
+            state = self.live.game.apply(state, action)
+        for index, action in enumerate(actions):
+            self.play(at + index, action)
+        return at + 1
+
+    def promote(self) -> None:
+        """Make the line the main one."""
+        self.live.promote()
+
+    def comment(self, at: int, text: str) -> None:
+        """Say something about the move with this index."""
+        if not 0 <= at < self.live.plies:
+            raise ConflictError(f"no move {at}; allowed: 0 to {self.live.plies - 1}")
+        self.live.note(at, replace(self.live.record.note(at), comment=text))
 
     def undo(self) -> None:
         """Take back moves to where a person last chose; raises `ConflictError` if nobody did."""
@@ -185,7 +218,7 @@ class Session:
             if not done:
                 return self._analysis_json(at, job.partial, job.seconds, False)
             known = Known(seconds, job.result())
-            self._remember(state, known)
+            self.remember(state, known)
         return self._analysis_json(at, known.final, known.seconds, True)
 
     def _analysis_of(self, jobs: Jobs, state: Position, seconds: float) -> Job[MoveValues]:
@@ -203,8 +236,11 @@ class Session:
         self.analysis = Analysis(state, seconds, jobs.start(analyse, heavy=True))
         return self.analysis.job
 
-    def _remember(self, state: Position, known: Known) -> None:
-        self.values[state] = known
+    def remember(self, state: Position, known: Known) -> None:
+        """Keep what was found, unless more is known."""
+        before = self.values.get(state)
+        if before is None or known.final.exact or not before.final.exact:
+            self.values[state] = known
         while len(self.values) > _MAX_KEPT_VALUES:
             self.values.popitem(last=False)
 
@@ -214,6 +250,11 @@ class Session:
         player = self.live.game.current_player(self.live.states[at])
         played = self.live.record.actions[at] if at < self.live.plies else None
         found = None if values is None else values_json(values, player, played)
+        worth = worth_of(self.live, self.found, at)
+        if found is not None and worth is not None and worth.exact:
+            # Proven from the position before, where this one's own search has not come so far.
+            found |= {"value": worth.value, "value_exact": True, "words": in_words(
+                -worth.value if player else worth.value, None)}
         return {"at": at, "done": done, "seconds": seconds, "found": found}
 
     def stop_thinking(self) -> None:

@@ -8,7 +8,7 @@ player 1's.
 
 from typing import Any
 
-from agents.solve.move_values import MoveValues
+from agents.solve.move_values import MoveValues, in_words
 from castle_env import Game, Position
 from castle_env.board import OFFSETS, PASS, SQUARE_NAMES, STEPS, steps_off_board
 from castle_env.view import (
@@ -118,6 +118,8 @@ def values_json(values: MoveValues, player: int, played: int | None) -> Json:
         "regrets": {action: values.regret(action) for action in values.values},
         "value": sign * values.best_value,
         "exact": values.exact,
+        "value_exact": values.exact,
+        "words": in_words(values.best_value, values.depth),
         "depth": values.depth,
         "played": played,
         "regret": None if played is None else values.regret(played),

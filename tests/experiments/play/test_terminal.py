@@ -17,6 +17,7 @@ from scripted import BLOCKED
 
 from agents.runs import RunError
 from agents.solve.analysis import analyse_moves
+from agents.solve.move_values import in_words
 from castle_env import Game, OptionError, Ruleset, load_ruleset
 from castle_env.board import PASS
 from castle_env.game_file import read_games
@@ -161,8 +162,7 @@ def test_why_and_hint_tell_the_values_of_the_moves(play, moves):
     for name in moves.split():
         state = SMALL.apply(state, SMALL.parse_action(name))
     values = analyse_moves(SMALL, state)
-    told = re.search(r"Margin for A .*: exact\n((?:.*\n)*?)A> hint\n(\w+), which leads to (\S+) VP "
-                     "for A: exact", output)
+    told = re.search(r"Margin for A .*: exact\n((?:.*\n)*?)A> hint\n(\w+): A (.*)", output)
     assert told
     listed = re.findall(r"(\w\w) +([+-]\d+)(\*?)", told[1])
     assert [int(value) for _, value, _ in listed] == sorted(values.values.values(), reverse=True)
@@ -170,13 +170,14 @@ def test_why_and_hint_tell_the_values_of_the_moves(play, moves):
     best = {SMALL.parse_action(name) for name, _, star in listed if star}
     assert best == set(values.best_actions)
     assert SMALL.parse_action(told[2]) in best
-    assert int(told[3]) == values.best_value
+    assert told[3] == in_words(values.best_value, None)
+    assert f"\nA {told[3]}.\nMargin" in output
 
 
 def test_values_are_seen_from_the_player_to_move(play):
     output = play("W3\nhint\n", seat="both")
     state = SMALL.apply(SMALL.initial_state(), SMALL.parse_action("W3"))
-    assert f"leads to {analyse_moves(SMALL, state).best_value:+} VP for B: exact" in output
+    assert f": B {in_words(analyse_moves(SMALL, state).best_value, None)}\n" in output
 
 
 def test_help_lists_all_commands(play):
