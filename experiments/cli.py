@@ -104,12 +104,17 @@ def _run(name: str, arguments: list[str]) -> None:
     except BrokenPipeError:
         raise
     except (CastleError, OSError) as error:
-        _fail(str(error))
+        _fail(_shown(str(error)))
     except ImportError as error:
         explanation = explain_import_error(error, f"'castle {name}'")
         if explanation is None:
             raise
         _fail(explanation)
+
+
+def _shown(text: str) -> str:
+    """The text without characters that could do things to a terminal; its line ends stay."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def _parse(options: Any, name: str, arguments: list[str]) -> Any:

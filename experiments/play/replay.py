@@ -6,6 +6,7 @@ from typing import Final
 
 from castle_env.ansi import draw_ansi
 from castle_env.game_record import GameRecord
+from experiments.report.plain_text import printable
 
 HELP: Final = "enter or n: next, b: back, a ply's number: go there, q: quit"
 
@@ -64,8 +65,3 @@ def frame_text(record: GameRecord, index: int, colour: bool = False) -> str:
     value = "" if note.value is None else f"value for A {note.value:+g}"
     said = "; ".join(filter(None, [value, printable(note.comment)]))
     return f"{text}\n{said}" if said else text
-
-
-def printable(text: str) -> str:
-    """The text without characters that could do things to a terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -14,6 +14,7 @@ from experiments.measure.intervals import Interval
 from experiments.measure.records import Summary, SummaryRow, distinct_games
 from experiments.options import RESULTS, command_line
 from experiments.report.gain import gain_markdown
+from experiments.report.plain_text import markdown_code, markdown_text
 from experiments.report.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.report.tables import (
     SEAT_NAMES,
@@ -41,8 +42,9 @@ def draw_summaries(
                for summary in summaries}, folder / f"{name}-win-rates.png", subject)
     margin_distribution({summary.opponent: _margins(summary, records) for summary in summaries},
                         folder / f"{name}-margins.png", subject)
-    return (f"![Win rates of {subject}]({name}-win-rates.png)\n\n"
-            f"![VP margins of {subject}]({name}-margins.png)\n")
+    text = markdown_text(subject)
+    return (f"![Win rates of {text}]({name}-win-rates.png)\n\n"
+            f"![VP margins of {text}]({name}-margins.png)\n")
 
 
 def draw_learning(
@@ -61,12 +63,12 @@ def draw_learning(
             curves.setdefault(row["opponent"], []).append(point)
     learning_curve(curves, folder / f"{name}-curve.png", subject)
     shown = (f"{gain_markdown(evaluations)}\n"
-             f"![Win rate of {subject} while it learned]({name}-curve.png)\n")
+             f"![Win rate of {markdown_text(subject)} while it learned]({name}-curve.png)\n")
     regrets = [(evaluation["steps"], Interval.from_dict(evaluation["regret"]))
                for evaluation in evaluations if evaluation["regret"]]
     if regrets:
         regret_curve(regrets, folder / f"{name}-regret.png", subject)
-        shown += f"\n![Regret of {subject} while it learned]({name}-regret.png)\n"
+        shown += f"\n![Regret of {markdown_text(subject)} while it learned]({name}-regret.png)\n"
     return shown
 
 
@@ -108,9 +110,9 @@ def count_endings(rows: Iterable[SummaryRow]) -> Counter[str]:
 
 def intro(title: str, command: str, game: Game, seed: int) -> str:
     """The head of a report: what was run, on which rules, with which versions."""
-    return (f"# {title}\n\n"
-            f"Ruleset `{game.rules.name}` (`{game.rules.digest}`), seed {seed}; "
-            f"all numbers come from `{command}` and stand in `results.json`.\n\n"
+    return (f"# {markdown_text(title)}\n\n"
+            f"Ruleset {markdown_code(game.rules.name)} (`{game.rules.digest}`), seed {seed}; "
+            f"all numbers come from {markdown_code(command)} and stand in `results.json`.\n\n"
             f"{circumstances()}")
 
 

@@ -11,6 +11,7 @@ import rich.table
 from rich.text import Text
 
 from castle_env.errors import OptionError
+from experiments.report.plain_text import printable
 
 # What is measured needs statistics; a table of rulesets does without.
 if TYPE_CHECKING:
@@ -49,19 +50,21 @@ def to_markdown(table: Table) -> str:
 
 
 def _markdown_cell(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
+    """A cell that may have code in it, but neither tags nor links."""
+    shown = text.replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
+    return " ".join(printable(shown).replace("&", "&amp;").replace("<", "&lt;").split())
 
 
 def to_rich(table: Table) -> rich.table.Table:
     """The table for `rich.print`; its text is shown as it is, without markup."""
-    shown = rich.table.Table(title=Text(table.title), title_justify="left",
+    shown = rich.table.Table(title=Text(printable(table.title)), title_justify="left",
                              box=rich.box.SIMPLE_HEAD, pad_edge=False,
                              padding=(0, 1, 0, 0))
     for i, column in enumerate(table.columns):
-        shown.add_column(Text(column), justify="right" if i in table.numeric else "left",
+        shown.add_column(Text(printable(column)), justify="right" if i in table.numeric else "left",
                          overflow="fold")
     for row in table.rows:
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(printable(cell)) for cell in row))
     return shown
 
 

@@ -6,10 +6,11 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from markdown import markdown
+from markdown import Markdown
 
 from agents.runs import environment_info, write_json_atomic, write_text_atomic
 from experiments.report import run_report as report
+from experiments.report.plain_text import markdown_code, markdown_text
 from experiments.report.tables import Table, to_markdown
 from experiments.studies.cells import Row, failed_rows
 from experiments.studies.load import Study
@@ -20,9 +21,15 @@ command that computed it, and its seed where anything is random. Exact values ha
 names of values stand for is in `study.toml`.
 """
 
+_POLICY: Final = """\
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+"""
+
 _STYLE: Final = """\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem;
-       color: #222; background: #fff }
+       color: #222; background: #fff; overflow-wrap: anywhere }
 img { max-width: 100%; height: auto } sub { color: #666; vertical-align: baseline }
 table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto }
 td, th { border-bottom: 1px solid #ddd; padding: .2rem .6rem }
@@ -66,8 +73,9 @@ def write(
         "failed": failed_rows(rows),
     })
     parts = [
-        f"# {study.description}\n", findings.answer + "\n",
-        f"Study `{study.name}`, {len(rows)} cells; command `{command}`.\n",
+        f"# {markdown_text(study.description)}\n", findings.answer + "\n",
+        f"Study {markdown_code(study.name)}, {len(rows)} cells; command "
+        f"{markdown_code(command)}.\n",
         report.circumstances(), *findings.pictures(folder), *findings.tables(),
         "## How to read this\n", *findings.reading(), _TRACING, *_failures(rows),
     ]
@@ -77,13 +85,22 @@ def write(
 
 
 def to_html(text: str, folder: Path, title: str) -> str:
-    """A page that needs no other file: Markdown with the pictures it names, from `folder`."""
-    body = markdown(text, extensions=["tables"])
+    """A page that needs no other file: Markdown with the pictures it names, from `folder`.
+
+    Tags in the text are shown, not obeyed, but for small print; the page runs no scripts and asks
+    for nothing from anywhere.
+    """
+    reader = Markdown(extensions=["tables"])
+    reader.preprocessors.deregister("html_block")
+    reader.inlinePatterns.deregister("html")
+    body = reader.convert(text)
+    for tag in ("sub", "/sub"):
+        body = body.replace(f"&lt;{tag}&gt;", f"<{tag}>")
     for picture in sorted(folder.glob("*.png")):
         data = b64encode(picture.read_bytes()).decode()
         body = body.replace(f'src="{picture.name}"', f'src="data:image/png;base64,{data}"')
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n"
+            f"{_POLICY}<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n"
             f"{body}\n</body>\n</html>\n")
 
 

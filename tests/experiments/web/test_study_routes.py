@@ -152,7 +152,7 @@ def test_every_ply_is_judged(web):
     for name in moves[:10]:
         start = STORM.apply(start, STORM.parse_action(name))
     game = load(web, *moves[10:], start=start)
-    answer = judged(web, game)
+    answer = judged(web, game, seconds=60)
     assert (answer["judged"], answer["of"]) == (6, 6)
     state = start
     for at, name in enumerate(moves[10:]):
