@@ -253,7 +253,7 @@ CONFIGS: Final[Mapping[str, type[RunConfig]]] = MappingProxyType({
 
 Preset: TypeAlias = Literal["quick", "standard", "strong"]
 
-# Ready-made configs; minutes are those of one mode on two free cores.
+# Ready-made configs; `castle train --help` says how long they take.
 PRESETS: Final[Mapping[Preset, PPOConfig]] = MappingProxyType({
     "quick": PPOConfig(steps=300_000, evaluate_every=75_000, report_games=400),
     "standard": PPOConfig(),

@@ -45,9 +45,8 @@ class Train(GameOptions):
     """ppo: MaskablePPO in games against itself. az: expert iteration, that is, the network learns
     what searches with it find; its options are those of castle train --algorithm az --help."""
     preset: Preset = "standard"
-    """What the options of training are where they are not given: quick (about 1 minute for one
-    mode on two cores), standard (about 4) or strong (about 25; the shipped agents come from it).
-    """
+    """What the options of training are where they are not given: quick (about 2 CPU minutes for one
+    mode), standard (about 10) or strong (about 40; the shipped agents come from it)."""
     config: tyro.conf.OmitArgPrefixes[PPOConfig] = field(default_factory=PPOConfig)
     """How to train."""
     init_from: OptionalAgent = None
