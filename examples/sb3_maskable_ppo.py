@@ -13,10 +13,11 @@ from experiments.measure.match import points_against
 from experiments.report.tables import percent
 
 
-def main(steps: int = 20_000, games: int = 200, seed: int = 1) -> None:
+def main(steps: int = 40_000, games: int = 200, seed: int = 1) -> None:
     """Train against `random` for so many moves of the learner, then play so many games."""
     envs = make_vec_env("castle_env/Storm-v1", n_envs=8, seed=seed)
-    model = MaskablePPO("MlpPolicy", envs, n_steps=256, batch_size=256, gamma=1.0, seed=seed)
+    model = MaskablePPO("MlpPolicy", envs, learning_rate=1e-3, n_steps=256, batch_size=256,
+                        gamma=1.0, seed=seed)
     model.learn(steps)
 
     game = Game(load_ruleset("storm"))
