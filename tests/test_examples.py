@@ -31,7 +31,7 @@ RUNS = {
                   [POINTS + r" after (5\d\d|\d,\d{3}) plies"]),
     "openspiel_game": (("pyspiel",), ["--games", "2", "--simulations", "5"],
                        [r"MCTS has [\d.]+ points of 2 games", r"of random: 0\.417",
-                        r"after CFR: 0\.0\d\d"]),
+                        r"after CFR: 0\.0\d\d", r"Returns\(\) = \[-?\d"]),
 }
 
 

@@ -160,6 +160,13 @@ def test_a_page_has_all_headings(page: str) -> None:
     assert re.findall(r"^## (.*)$", shown, re.MULTILINE) == HEADINGS
 
 
+def test_the_gallery_has_every_picture() -> None:
+    shown = text(DOCS / "gallery.md")
+    pictures = sorted((DOCS / "images").iterdir())
+    assert pictures
+    assert not [file.name for file in pictures if f"(images/{file.name})" not in shown]
+
+
 def test_every_registered_environment_has_a_page() -> None:
     index = text(ENVIRONMENTS / "index.md")
     ids = [name for name in gym.registry if name.startswith("castle_env/")]
