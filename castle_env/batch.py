@@ -1,8 +1,8 @@
 """The rules on many positions at once: thin compiled loops over the functions in `kernels`.
 
 Shapes: `states` is (n,) of POSITION_DTYPE, `masks` (n, num_actions) int8, `planes`
-(n, PLANES, 36) float32 or uint8, `divisors` (PLANES,), `eights` (256, 8), all others (n,). Arrays
-named `out_...` are written.
+(n, PLANES, 36) float32 or uint8, `divisors` (PLANES,), `eights` as `eight_numbers` gives them, all
+others (n,). Arrays named `out_...` are written.
 """
 
 import numpy as np

@@ -7,11 +7,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from castle_env.batch import observe, reply
 from castle_env.board import SQUARES
 from castle_env.game import Game
 from castle_env.info import END_REASONS, no_end_info, one_end_info
-from castle_env.observation import EIGHTS, OBSERVATION_SHAPE, PLANES, ObservationDtype
+from castle_env.observation import (
+    OBSERVATION_SHAPE,
+    PLANES,
+    Divisors,
+    Eights,
+    ObservationDtype,
+)
 from castle_env.options import (
     RENDER_MODES,
     Illegal,
@@ -22,21 +27,21 @@ from castle_env.options import (
     Seat,
     check_options,
     check_reset_options,
-    choose_seats,
+    choose_seat,
     load_game,
     load_opponent,
     observation_space,
     rewards_of,
     start_states,
 )
-from castle_env.position import Position, PositionArray
+from castle_env.position import POSITION_DTYPE, Position, PositionArray
 from castle_env.renderer import Renderer
 from castle_env.spaces import LegalDiscrete
+from castle_env.turn import ILLEGAL, OVER, answer_and_see, see, take_turn
 
 Observation = Any  # planes (18, 6, 6), or a dict of them and of a mask
-Flags = npt.NDArray[np.bool_]
-
-FIRST_GAME: Final = np.zeros(1, dtype=np.int64)
+# Planes (PLANES, 36) and mask (num_actions,), as compiled code writes them.
+Seen = tuple[npt.NDArray[Any], npt.NDArray[np.int8]]
 
 
 class CastleEnv(gym.Env[Observation, np.int64]):
@@ -123,7 +128,6 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         self.observation_space = observation_space(self.game, observation_dtype, observation)
         self.action_space = self._legal_actions = LegalDiscrete(self.game.num_actions)
         self.seat = 0
-        self._players: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._seat_rule = seat
         self._reward = reward
         self._dtype: ObservationDtype = observation_dtype
@@ -131,10 +135,12 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         self._illegal = illegal
         self._text_info = text_info
         self._episodes = 0
-        self._states: PositionArray = self.game.initial_states(1)
-        self._over = np.zeros(1, dtype=np.bool_)
+        # Arrays of positions are never written again: many may be the same one.
+        self._first: Final = self.game.initial_states(1)
+        self._states: PositionArray = self._first
+        self._over = False
         # Whether the game was over before the learner had a turn, which is a pass.
-        self._unheard = np.zeros(1, dtype=np.bool_)
+        self._unheard = False
         self._loser = -1
         self._mask: npt.NDArray[np.int8] | None = None
 
@@ -164,41 +170,38 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         super().reset(seed=seed)
         if seed is not None:
             self._episodes = 0
-        states = self.game.initial_states(1) if start is None else start
+        states = self._first if start is None else start
         self.renderer.start()
-        players = choose_seats(self._seat_rule, np.array([self._episodes]), self.np_random)
-        over = np.zeros(1, dtype=np.bool_)
+        seat = choose_seat(self._seat_rule, self._episodes, self.np_random)
         self._episodes += 1
-        if states["ply"][0] & 1 != players[0]:
-            states = self._reply(states, over)
-        self._states, self._over, self._unheard = states, over, over.copy()
-        self._players, self.seat, self._loser = players, int(players[0]), -1
-        observation, mask = self._observe()
-        self._legal_actions.begin(mask, seed)
-        return observation, self._info(mask, -1, 0, no_end_info())
+        seen, over = self._blank(), False
+        if states["ply"][0] & 1 != seat:
+            states, over = self._answer(states, seat, seen)
+        self._states, self.seat, self._loser = states, seat, -1
+        self._over = self._unheard = over
+        see(self.game.table, states, seat, over, True, *self._code, *seen)
+        self._legal_actions.begin(seen[1], seed)
+        return self._shown(seen), self._info(-1, 0, no_end_info())
 
     def step(
         self, action: np.int64
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play the learner's action and, while the game goes on, the opponent's reply."""
         number, wrong = self._legalised(self.game.check_action(action))
-        reward, ends = 0.0, None
+        seen = self._blank()
         if wrong and self._illegal == "lose":
-            self._loser, self._over = self.seat, np.ones(1, dtype=np.bool_)
-        elif not self._over[0]:
-            over = np.zeros(1, dtype=np.bool_)
-            states = self._play(self._states, number, over)
-            self._states = states if over[0] else self._reply(states, over)
-            self._over = over
-        over_now = bool(self._over[0])
-        self._unheard = np.zeros(1, dtype=np.bool_)
-        if over_now:
+            self._loser, self._over = self.seat, True
+        elif not self._over:
+            self._states, self._over = self._take_turns(number, seen)
+        self._unheard = False
+        reward, ends = 0.0, no_end_info()
+        if self._over:
+            see(self.game.table, self._states, self.seat, True, False, *self._code, *seen)
             ends = one_end_info(self.game, self._states, self._loser)
             reward = self._final_reward(ends["margin"])
-        observation, mask = self._observe()
-        self._legal_actions.go_on(mask)
-        return (observation, reward, over_now, False,
-                self._info(mask, number, int(wrong), ends or no_end_info()))
+        self._legal_actions.go_on(seen[1])
+        return (self._shown(seen), reward, self._over, False,
+                self._info(number, int(wrong), ends))
 
     def render(self) -> Any:
         """The current frame: an array, text, SVG text, or None when shown in a window."""
@@ -214,43 +217,58 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         mask = self._current_mask()
         if mask[number]:
             return number, False
-        if self._illegal == "raise" or (self._over[0] and not self._unheard[0]):
+        if self._illegal == "raise" or (self._over and not self._unheard):
             raise self.game.illegal(self.state, number)
         if self._illegal == "random":
             number = int(self.np_random.choice(mask.nonzero()[0]))
         return number, True
 
-    def _play(self, states: PositionArray, action: int, over: Flags) -> PositionArray:
-        """The position after an action; `over` is written."""
-        after = states.copy()
-        actions = np.array([action], dtype=np.int64)
-        if reply(self.game.table, after, FIRST_GAME, actions, over)[0] >= 0:
-            raise self.game.illegal(Position(*states[0].item()), self.game.check_action(action))
+    def _take_turns(self, action: int, out_seen: Seen) -> tuple[PositionArray, bool]:
+        """The position after a legal action and the opponent's answer, and whether that is the end.
+        """
+        after = np.empty(1, dtype=POSITION_DTYPE)
+        over = take_turn(self.game.table, self._states, action, after) == OVER
+        self.renderer.record(self._states, action)
+        return (after, True) if over else self._answer(after, self.seat, out_seen)
+
+    def _answer(
+        self, states: PositionArray, seat: int, out_seen: Seen
+    ) -> tuple[PositionArray, bool]:
+        """The position after the opponent's action, and whether that is the end.
+
+        `out_seen` is what the learner in `seat` sees then.
+        """
+        chosen = self.opponent.select_actions(states, self.np_random)[0]
+        action, after = self.game.check_action(chosen), np.empty(1, dtype=POSITION_DTYPE)
+        found = answer_and_see(self.game.table, states, action, seat, *self._code, after, *out_seen)
+        if found == ILLEGAL:
+            raise self.game.illegal(Position(*states[0].item()), action)
         self.renderer.record(states, action)
-        return after
+        return after, found == OVER
 
-    def _reply(self, states: PositionArray, over: Flags) -> PositionArray:
-        action = self.opponent.select_actions(states, self.np_random)[0]
-        return self._play(states, int(action), over)
+    @property
+    def _code(self) -> tuple[Divisors, Eights]:
+        """How numbers are written into planes."""
+        return self.game.divisors[self._dtype], self.game.eights[self._dtype]
 
-    def _observe(self) -> tuple[Observation, npt.NDArray[np.int8]]:
-        planes = np.empty((1, PLANES, SQUARES), dtype=self._dtype)
-        mask = np.empty((1, self.game.num_actions), dtype=np.int8)
-        observe(self.game.table, self._states, self._players, self._over, self._unheard,
-                self.game.divisors[self._dtype], EIGHTS[self._dtype], planes, mask)
-        seen = planes.reshape(OBSERVATION_SHAPE)
-        self._mask = mask[0]
+    def _blank(self) -> Seen:
+        """Arrays for what is seen next."""
+        return (np.empty((PLANES, SQUARES), dtype=self._dtype),
+                np.empty(self.game.num_actions, dtype=np.int8))
+
+    def _shown(self, seen: Seen) -> Observation:
+        """The observation, and the frame in a window."""
+        planes, self._mask = seen
         if self.render_mode == "human":
             self.render()
+        observation = planes.reshape(OBSERVATION_SHAPE)
         if self._as_dict:
-            return {"observation": seen, "action_mask": mask[0].copy()}, mask[0]
-        return seen, mask[0]
+            return {"observation": observation, "action_mask": self._mask.copy()}
+        return observation
 
-    def _info(
-        self, mask: npt.NDArray[np.int8], action: int, illegal: int, ends: dict[str, Any]
-    ) -> dict[str, Any]:
-        info = {"action_mask": mask.copy(), "seat": self.seat, "played_action": action,
-                "illegal_action": illegal, **ends}
+    def _info(self, action: int, illegal: int, ends: dict[str, Any]) -> dict[str, Any]:
+        info = {"action_mask": self._current_mask().copy(), "seat": self.seat,
+                "played_action": action, "illegal_action": illegal, **ends}
         if self._text_info:
             info["position"] = self.position
             info["end_reason_text"] = END_REASONS[ends["end_reason"]]

@@ -11,12 +11,12 @@ from castle_env import batch, kernels, notation, single
 from castle_env.board import SQUARES, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
 from castle_env.errors import ActionError, IllegalActionError, OptionError
 from castle_env.observation import (
-    EIGHTS,
     OBSERVATION_DTYPES,
     OBSERVATION_SHAPE,
     PLANES,
     ObservationDtype,
     Planes,
+    eight_numbers,
     plane_divisors,
 )
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
@@ -31,6 +31,10 @@ POINT_ROWS: Final = ("captured", "besieging", "contact", "controlled", "survivor
 ALL_TURNS_PLAYED: Final = "all_turns_played"
 LAST_FACTION_ENTERED: Final = "last_faction_entered"
 TURN_LIMIT: Final = "turn_limit"
+
+
+# Truth values, which Python takes for integers, and which are no actions.
+_FLAGS: Final = (bool, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Game:
         self.rules: Final = rules
         self.table: Final = rule_table(rules)
         self._rules: Final = self.table[0]
+        self.eights: Final = {dtype: eight_numbers(rules, dtype) for dtype in OBSERVATION_DTYPES}
         self.divisors: Final = {dtype: plane_divisors(rules, dtype)
                                  for dtype in OBSERVATION_DTYPES}
         self.num_actions: Final = STORM_ACTIONS if rules.mode == STORM else SUDDEN_DEATH_ACTIONS
@@ -115,7 +120,7 @@ class Game:
     def check_action(self, action: object) -> int:
         """The action's number; `ActionError` unless it is an integer in range."""
         try:
-            number = -1 if isinstance(action, bool | np.bool_) else operator.index(
+            number = -1 if isinstance(action, _FLAGS) else operator.index(
                 action)  # type: ignore[arg-type]
         except TypeError:
             number = -1
@@ -207,7 +212,8 @@ class Game:
         player who is not to move.
         """
         planes = np.empty((PLANES, SQUARES), dtype=dtype)
-        single.view(self.table, tuple(state), player, self.divisors[dtype], EIGHTS[dtype], planes)
+        single.view(self.table, tuple(state), player, self.divisors[dtype],
+                    self.eights[dtype], planes)
         return planes.reshape(OBSERVATION_SHAPE)
 
     def symmetries(self) -> list[Symmetry]:
@@ -314,7 +320,7 @@ class Game:
         players = states["ply"] & 1 if players is None else players
         planes = np.empty((len(states), PLANES, SQUARES), dtype=dtype)
         masks = np.empty((len(states), self.num_actions), dtype=np.int8)
-        batch.encode(self.table, states, players, self.divisors[dtype], EIGHTS[dtype], planes,
+        batch.encode(self.table, states, players, self.divisors[dtype], self.eights[dtype], planes,
                      masks)
         return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
 

@@ -83,8 +83,16 @@ def no_end_infos(count: int) -> dict[str, Any]:
 
 def one_end_info(game: Game, states: PositionArray, loser: int) -> dict[str, Any]:
     """`end_info` of one game, states of shape (1,), as plain integers and arrays without n."""
-    ends = end_info(game, states, np.array([loser]))
-    return {key: value[0] if value.ndim > 1 else int(value[0]) for key, value in ends.items()}
+    points = points_of(game, states)[0]
+    first, second = map(sum, points.tolist())
+    if loser >= 0:
+        reason, winner = 4, 1 - loser
+    else:
+        entered = states["opposing_hand"][0] == 0
+        reason = 1 if game.rules.mode == STORM else 2 if entered else 3
+        winner = -1 if first == second else int(first < second)
+    return {"end_reason": reason, "winner": winner, "margin": first - second,
+            "victory_points": np.array((first, second)), "points_by_row": points}
 
 
 def text_infos(game: Game, states: PositionArray, reasons: Ints) -> dict[str, npt.NDArray[Any]]:

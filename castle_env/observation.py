@@ -32,11 +32,11 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from castle_env.board import DIRECTIONS, SIZE, SQUARES
-from castle_env.compiled import kernel
+from castle_env.board import BOARD, DIRECTIONS, SIZE, SQUARES
+from castle_env.compiled import inlined_kernel, kernel
 from castle_env.kernels import Moves, Rules, captures, neighbours, popcount, square_of
 from castle_env.position import Position
-from castle_env.ruleset import Ruleset
+from castle_env.ruleset import MAX_FACTIONS, Ruleset
 
 # Planes of either type, shape (..., PLANES, 36) or (..., PLANES, 6, 6).
 Planes: TypeAlias = npt.NDArray[Any]
@@ -47,13 +47,13 @@ ObservationDtype: TypeAlias = Literal["float32", "uint8"]
 OBSERVATION_DTYPES: Final = ("float32", "uint8")
 PLANES: Final = 18
 FIRST_ENTRY_PLANE: Final = 4
+FIRST_COUNT_PLANE: Final = 12
 SEAT_PLANE: Final = 17
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
 MOST: Final = 255
 
-# Eight bits at a time: their numbers as zeros and ones, in each type, which are then copied whole.
-EIGHTS: Final = {dtype: np.array([[byte >> bit & 1 for bit in range(8)] for byte in range(256)],
-                                 dtype=dtype) for dtype in OBSERVATION_DTYPES}
+# Rows of `eight_numbers` from here on are those of counts.
+COUNTS: Final = 256
 
 
 def plane_maxima(rules: Ruleset) -> npt.NDArray[np.int64]:
@@ -68,39 +68,65 @@ def plane_divisors(rules: Ruleset, dtype: ObservationDtype) -> Divisors:
     return maxima if dtype == "float32" else np.ones_like(maxima)
 
 
-@kernel
-def write_plane(planes: Planes, plane: int, bits: int, eights: Eights) -> None:
-    """Write a bitboard as zeros and ones into one of the planes, shape (PLANES, 36)."""
+def eight_numbers(rules: Ruleset, dtype: ObservationDtype) -> Eights:
+    """Numbers as they are written into planes, eight at a time, (COUNTS + 9, 8) of `dtype`.
+
+    Row b holds the eight bits of the byte b; row COUNTS + k eight times what planes of hands and
+    captures show for k factions.
+    """
+    bits = [[byte >> bit & 1 for bit in range(8)] for byte in range(COUNTS)]
+    divisor = plane_divisors(rules, dtype)[FIRST_COUNT_PLANE]
+    counts = [[count / divisor] * 8 for count in range(MAX_FACTIONS + 1)]
+    return np.array(bits + counts, dtype=dtype)
+
+
+@inlined_kernel
+def write_row(planes: Planes, plane: int, at: int, row: int, eights: Eights) -> None:
+    """Write a row of eight numbers into a plane, from the square `at` on."""
     # All eight are read before one is written: only then does LLVM move them in one piece.
-    for at in range(0, SQUARES - DIRECTIONS, 8):
-        byte = bits >> at & 0xFF
-        a, b, c, d = eights[byte, 0], eights[byte, 1], eights[byte, 2], eights[byte, 3]
-        e, f, g, h = eights[byte, 4], eights[byte, 5], eights[byte, 6], eights[byte, 7]
-        planes[plane, at], planes[plane, at + 1], planes[plane, at + 2] = a, b, c
-        planes[plane, at + 3], planes[plane, at + 4], planes[plane, at + 5] = d, e, f
-        planes[plane, at + 6], planes[plane, at + 7] = g, h
-    byte = bits >> 32
-    a, b, c, d = eights[byte, 0], eights[byte, 1], eights[byte, 2], eights[byte, 3]
+    a, b, c, d = eights[row, 0], eights[row, 1], eights[row, 2], eights[row, 3]
+    e, f, g, h = eights[row, 4], eights[row, 5], eights[row, 6], eights[row, 7]
+    planes[plane, at], planes[plane, at + 1], planes[plane, at + 2] = a, b, c
+    planes[plane, at + 3], planes[plane, at + 4], planes[plane, at + 5] = d, e, f
+    planes[plane, at + 6], planes[plane, at + 7] = g, h
+
+
+@inlined_kernel
+def write_half_row(planes: Planes, plane: int, row: int, eights: Eights) -> None:
+    """Write half a row into the last four squares of a plane."""
+    a, b, c, d = eights[row, 0], eights[row, 1], eights[row, 2], eights[row, 3]
     planes[plane, 32], planes[plane, 33], planes[plane, 34], planes[plane, 35] = a, b, c, d
 
 
 @kernel
-def fill_plane(planes: Planes, plane: int, number: float) -> None:
-    """Write a number into all squares of a plane."""
-    for square in range(SQUARES):
-        planes[plane, square] = number
+def write_plane(planes: Planes, plane: int, bits: int, eights: Eights) -> None:
+    """Write a bitboard as zeros and ones into one of the planes, shape (PLANES, 36)."""
+    for at in range(0, SQUARES - DIRECTIONS, 8):
+        write_row(planes, plane, at, bits >> at & 0xFF, eights)
+    write_half_row(planes, plane, bits >> 32, eights)
+
+
+@kernel
+def write_count(planes: Planes, plane: int, count: int, eights: Eights) -> None:
+    """Write into all squares of a plane what it shows for so many factions."""
+    for at in range(0, SQUARES - DIRECTIONS, 8):
+        write_row(planes, plane, at, COUNTS + count, eights)
+    write_half_row(planes, plane, COUNTS + count, eights)
 
 
 @kernel
 def write_neighbours(
-    planes: Planes, plane: int, factions: int, strongholds: int, divisor: float
+    planes: Planes, own: int, opposing: int, strongholds: int, divisor: float, eights: Eights
 ) -> None:
-    """Write into a plane how many of `factions` stand beside each stronghold."""
-    fill_plane(planes, plane, 0)
+    """Write into planes 10 and 11 how many own and opposing factions stand beside each stronghold.
+    """
+    write_plane(planes, 10, 0, eights)
+    write_plane(planes, 11, 0, eights)
     while strongholds:
         stronghold = strongholds & -strongholds
-        count = popcount(factions & neighbours(stronghold))
-        planes[plane, square_of(stronghold)] = count / divisor
+        square, around = square_of(stronghold), neighbours(stronghold)
+        planes[10, square] = popcount(own & around) / divisor
+        planes[11, square] = popcount(opposing & around) / divisor
         strongholds ^= stronghold
 
 
@@ -129,12 +155,11 @@ def write_observation(
     besieged = neighbours(strongholds)
     write_plane(planes, 8, own & besieged, eights)
     write_plane(planes, 9, opposing & besieged, eights)
-    write_neighbours(planes, 10, own, strongholds, divisors[10])
-    write_neighbours(planes, 11, opposing, strongholds, divisors[11])
+    write_neighbours(planes, own, opposing, strongholds, divisors[10], eights)
     own_captures, opposing_captures = captures(rules.factions, position)
-    fill_plane(planes, 12, position.own_hand / divisors[12])
-    fill_plane(planes, 13, position.opposing_hand / divisors[13])
-    fill_plane(planes, 14, own_captures / divisors[14])
-    fill_plane(planes, 15, opposing_captures / divisors[15])
-    fill_plane(planes, 16, min((rules.max_plies - position.ply) / divisors[16], MOST))
-    fill_plane(planes, 17, player)
+    write_count(planes, 12, position.own_hand, eights)
+    write_count(planes, 13, position.opposing_hand, eights)
+    write_count(planes, 14, own_captures, eights)
+    write_count(planes, 15, opposing_captures, eights)
+    planes[16, :] = min((rules.max_plies - position.ply) / divisors[16], MOST)
+    write_plane(planes, 17, BOARD if player else 0, eights)

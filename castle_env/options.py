@@ -115,6 +115,13 @@ def choose_seats(
     return np.full(len(episodes), rule)
 
 
+def choose_seat(rule: Seat, episode: int, rng: np.random.Generator) -> int:
+    """`choose_seats` of one game, with the same numbers of the generator."""
+    if rule == "random":
+        return int(rng.integers(2))
+    return episode % 2 if rule == "alternate" else int(rule)
+
+
 def observation_space(
     game: Game, dtype: ObservationDtype, kind: ObservationKind
 ) -> "spaces.Space[Any]":

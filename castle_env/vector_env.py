@@ -19,7 +19,7 @@ from castle_env.info import (
     text_infos,
     with_flags,
 )
-from castle_env.observation import EIGHTS, OBSERVATION_SHAPE, PLANES, ObservationDtype
+from castle_env.observation import OBSERVATION_SHAPE, PLANES, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
     Illegal,
@@ -396,7 +396,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         players = (self._both if self.opponent is None else self.seats)[games]
         planes = np.empty((len(states), PLANES, SIZE * SIZE), dtype=self._dtype)
         masks = np.empty((len(states), self.game.num_actions), dtype=np.int8)
-        code = self.game.divisors[self._dtype], EIGHTS[self._dtype]
+        code = self.game.divisors[self._dtype], self.game.eights[self._dtype]
         slices = self._slices if isinstance(games, slice) else Slices(len(states), 1)
         slices.run(lambda part: batch.observe(
             self.game.table, states[part], players[part], over[part], unheard[part], *code,
