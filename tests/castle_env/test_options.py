@@ -365,6 +365,7 @@ if child:
     sys.exit(os.waitpid(child, 0)[1])
 """
 ASYNC = """
+import numpy as np
 import torch
 torch.set_num_threads(2)
 big = torch.rand(600, 600)
@@ -373,7 +374,7 @@ import gymnasium, castle_env
 if {known}:
     game = castle_env.Game(castle_env.load_ruleset("storm"))
     agent = castle_env.make_agent({opponent!r}, game)
-    agent.select_actions(game.initial_states(2000), None)
+    agent.select_actions(game.initial_states({known}), np.random.default_rng(0))
 envs = gymnasium.make_vec("castle_env/Storm-v1", num_envs=2, vectorization_mode="async",
                           vector_kwargs={{"context": "fork"}}, opponent={opponent!r},
                           illegal="random")
@@ -400,11 +401,15 @@ def test_threads_survive_a_fork() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("known", [False, True])
-def test_a_network_plays_in_forked_environments(known: bool, tmp_path: Path) -> None:
-    """PyTorch's threads do not survive a fork, whoever has used PyTorch before it."""
+@pytest.mark.parametrize(("opponent", "known"), [
+    ("ppo:{}", 0), ("ppo:{}", 2000), ("ppo:{}+search:4", 20), ("alphabeta:2:20ms", 2)])
+def test_agents_with_threads_play_in_forked_environments(
+    opponent: str, known: int, tmp_path: Path
+) -> None:
+    """Threads do not survive a fork, be they of PyTorch or of an agent that was asked before."""
     run(Game(load_ruleset("storm")), config(steps=ROLLOUT, channels=64, hidden=256), tmp_path)
-    assert "done" in run_program(ASYNC.format(opponent=f"ppo:{tmp_path}", known=known))
+    program = ASYNC.format(opponent=opponent.format(tmp_path), known=known)
+    assert "done" in run_program(program)
 
 
 PLAIN_PYTHON = """
