@@ -167,8 +167,10 @@ def test_numbers_with_which_nothing_can_be_measured(options, message, untouchabl
 def test_file_that_cannot_be_written_is_told_before_measuring(tmp_path, untouchable):
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "missing" / "x.json", tmp_path / "file" / "x.json"):
-        with pytest.raises(RunError, match=f"cannot write '{re.escape(str(path))}'"):
-            run(Bench(json=path))
+        options = Bench(json=path)
+        with (pytest.raises(RunError, match=f"cannot write '{re.escape(str(path))}'"),
+              options.output()):
+            run(options)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -198,8 +200,10 @@ def test_missing_peers_are_lines_and_no_failure(tmp_path, monkeypatch, capsys):
     assert "pip install pgx jax" in output
     assert "pip install open_spiel" in output
     result = json.loads(path.read_text())
-    assert [row["name"] for row in result["rows"]] == ["game.storm", "vector.storm"]
-    assert result["ratios"] == []
+    assert [row["name"] for row in result["rows"]] == [
+        "game.storm", "vector.storm", "vector.storm.threads2"]
+    assert [(row["ours"], row["theirs"]) for row in result["ratios"]] == [
+        ("vector.storm.threads2", "vector.storm")]
 
 
 def test_ratios_of_medians(tmp_path, monkeypatch, capsys):
