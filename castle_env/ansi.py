@@ -34,12 +34,14 @@ WIDTH: Final = 80
 PANEL: Final = 42
 
 ARROWS: Final = "^v<>"
-LEGEND: Final = "# stronghold   [A] bastion   A> pushed   - or : came over   (A) captured"
-LANES_LEGEND: Final = LEGEND.replace("   ", "  ") + "  + open"
+LEGEND: Final = "#a stronghold of A  [A] bastion  A> pushed  - or : came over  (A) captured"
+LANES_LEGEND: Final = LEGEND.replace(" or :", "") + "  + open"
 
 # Bright blue and yellow, which colour-blind people can tell apart; the bastion is inverted.
 STYLES: Final = {"A": "1;94", "B": "1;33", "#": "1", "+": "1;92"}
 INVERTED: Final = ";7"
+_NO_BREAK: Final = "_"
+_MOST_LINES: Final = 4
 # A token with its brackets, but no capital letter that belongs to a word or an action, or the mark
 # of a lane, but no corner of a square.
 TOKEN: Final = re.compile(
@@ -109,8 +111,10 @@ def _board_lines(view: View, lanes: list[int]) -> list[str]:
 
 
 def _cells(view: View) -> list[str]:
-    """Three characters for each square."""
+    """Three characters for each square; a stronghold comes with the one who controls it."""
     cells = ["   " if token == FREE else f" {token} " for token in view.tokens]
+    for square, player in view.controllers.items():
+        cells[square] = f" #{FACTIONS[player].lower()}"
     if view.bastion is not None:
         cells[view.bastion] = f"[{view.tokens[view.bastion]}]"
     move = view.last_move
@@ -119,7 +123,10 @@ def _cells(view: View) -> list[str]:
             cells[square] = " : " if move.direction in (NORTH, SOUTH) else " - "
         for square in move.pushed:
             token, arrow = view.tokens[square], ARROWS[move.direction]
-            cells[square] = f"{arrow}{token} " if move.direction == WEST else f" {token}{arrow}"
+            owner = (FACTIONS[view.controllers[square]].lower()
+                     if square in view.controllers else " ")
+            cells[square] = (f"{arrow}{token}{owner}" if move.direction == WEST
+                             else f" {token}{arrow}" if owner == " " else f"{token}{owner}{arrow}")
     return cells
 
 
@@ -136,15 +143,29 @@ def _margins(move: LastMove | None) -> dict[tuple[int, int], str]:
     return margins
 
 
+def _points_lines(view: View, player: int) -> list[str]:
+    """A player's points by row, such as "controlled 2 x 2 = 4"; only points where they are many."""
+    explained = [_points_text(row, view, player).replace(" ", _NO_BREAK) for row in view.points]
+    lines = wrap(", ".join(explained), WIDTH - PANEL - 3)
+    if len(lines) > _MOST_LINES:
+        lines = wrap(" ".join(f"{row}:{points[player]}" for row, points in view.points.items()),
+                     WIDTH - PANEL - 3)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def _points_text(row: str, view: View, player: int) -> str:
+    points, weight = view.points[row][player], view.weights[row]
+    return f"{row} {points // weight} x {weight} = {points}" if weight else f"{row} {points}"
+
+
 def _player_lines(view: View, player: int) -> list[str]:
     own, other = FACTIONS[player], FACTIONS[1 - player]
     hand, captures = view.hands[player], view.captures[player]
     note = " to move" if view.outcome is None and view.player == player else ""
     title = f"{own}  {PLAYER_NAMES[player].capitalize()}{note}"
-    rows = " ".join(f"{row}:{points[player]}" for row, points in view.points.items())
     return [
         title.ljust(WIDTH - PANEL - 8) + f"{view.totals[player]:>5} VP",
         f"   hand {hand}      {' '.join(own * hand)}",
         f"   captured {captures}  {' '.join(other * captures)}",
-        *(f"   {line}" for line in wrap(rows, WIDTH - PANEL - 3)),
+        *(f"   {line}" for line in _points_lines(view, player)),
     ]

@@ -54,7 +54,8 @@ class View(NamedTuple):
     tokens: one character for each square, "A", "B", "#" or ".". bastion: its square. player: whose
     turn it is. captures: tokens that score for a player as captured. forfeits: a player's lost
     tokens that score for nobody. points: Victory Points so far, of the rows that the ruleset
-    counts. controllers: stronghold square -> player who controls it.
+    counts. weights: what each thing in a row gives; 0 for `squares`, which give different points.
+    controllers: stronghold square -> player who controls it.
     """
 
     tokens: str
@@ -64,6 +65,7 @@ class View(NamedTuple):
     captures: tuple[int, int]
     forfeits: tuple[int, int]
     points: dict[str, tuple[int, int]]
+    weights: dict[str, int]
     totals: tuple[int, int]
     controllers: dict[int, int]
     last_move: LastMove | None
@@ -85,6 +87,7 @@ def view_position(
     forfeits = (position.own_forfeits, position.opposing_forfeits)
     captured = captures(game.rules.factions_per_player, position)
     bastion = squares_of(position.bastion)
+    points = _points(game, position)
     return View(
         tokens=tokens,
         bastion=bastion[0] if bastion else None,
@@ -92,7 +95,9 @@ def view_position(
         hands=(hands[mover], hands[1 - mover]),
         captures=(captured[mover], captured[1 - mover]),
         forfeits=(forfeits[mover], forfeits[1 - mover]),
-        points=_points(game, position),
+        points=points,
+        weights={row: 0 if row == "squares" else getattr(game.rules.victory_points, row)
+                 for row in points},
         totals=game.victory_points(position),
         controllers=_controllers(position),
         last_move=None if last_action is None

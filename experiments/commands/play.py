@@ -16,9 +16,9 @@ from experiments.options import (
     RulesetOptions,
 )
 from experiments.play.dialogue import Dialogue
-from experiments.play.game_in_play import HUMAN, new_game
-from experiments.play.games_file import new_games_file
-from experiments.play.seating import players_of
+from experiments.play.game_in_play import HUMAN, GameInPlay, new_game
+from experiments.play.games_file import new_games_file, read_game
+from experiments.play.seating import players_of, seats_of
 from experiments.play.terminal import Terminal
 
 
@@ -42,6 +42,11 @@ class Play(RulesetOptions, OutputOptions):
     """Seed of the agents; drawn anew when left out."""
     start: OptionalText = None
     """Text of the position to begin with; the ruleset's start when left out."""
+    load: OptionalFile = None
+    """Go on with a game of this .castle file: against its agent, if one played in it that needs no
+    files, unless --against or --seat say otherwise. The file itself is left as it is."""
+    load_number: int = 1
+    """With --load: which game of the file, from 1 on."""
     seconds: float = 2.0
     """Seconds that `hint` and `why` may take."""
     pause: float = 1.0
@@ -58,13 +63,18 @@ class Play(RulesetOptions, OutputOptions):
 
 def run(options: Play) -> None:
     """Play until the person quits or the input ends; `OptionError` then if lines were wrong."""
-    game = options.game()
-    players = players_of(game.rules, options.seat, options.against, options.first)
+    loaded = _loaded(options)
+    game = options.game() if loaded is None else loaded.game
+    if loaded is None or (options.seat, options.against, options.first) != ("0", None, None):
+        players = players_of(game.rules, options.seat, options.against, options.first)
+    else:
+        players = seats_of(loaded)
     if options.web:
         _serve(options, game, players)
         return
     agents = _agents(game, players)
-    live = new_game(game.rules, players, _seed(options), _start(options, game))
+    live = (GameInPlay(loaded, players) if loaded is not None
+            else new_game(game.rules, players, _seed(options), _start(options, game)))
     if not options.seconds > 0 or not 0 <= options.pause <= 60:
         raise OptionError(f"seconds is {options.seconds!r} and pause {options.pause!r}; allowed: "
                           "seconds above 0, and a pause from 0 to 60")
@@ -79,6 +89,18 @@ def run(options: Play) -> None:
         dialogue.run()
     options.write_json({"games": kept})
     dialogue.check_input()
+
+
+def _loaded(options: Play) -> GameRecord | None:
+    """The game to go on with; raises `OptionError` for options that a file tells itself."""
+    if options.load is None:
+        return None
+    told = [name for name in ("ruleset", "mode", "start", "seed")
+            if getattr(options, name) is not None]
+    if told:
+        raise OptionError(f"--load with {', '.join(told)}; allowed: none of them, since a file of "
+                          "games tells its own")
+    return read_game(options.load, options.load_number)
 
 
 def _agents(game: Game, players: tuple[str, str]) -> tuple[Agent | None, Agent | None]:
@@ -98,7 +120,7 @@ def _start(options: Play, game: Game) -> Position | None:
 
 def _serve(options: Play, game: Game, players: tuple[str, str]) -> None:
     """Serve the page; raises `OptionError` for options of the terminal."""
-    given = [name for name in ("seed", "start", "save_games", "seconds", "pause")
+    given = [name for name in ("seed", "start", "load", "save_games", "seconds", "pause")
              if getattr(options, name) != getattr(Play, name)]
     given += ["json"] if options.json else []
     if given:

@@ -3,7 +3,9 @@
 from typing import Final
 
 from castle_env import OptionError, Ruleset, load_ruleset
+from castle_env.game_record import GameRecord
 from experiments.play.game_in_play import HUMAN
+from experiments.web.opponents import Opponents
 
 # Who plays where nobody is named: the networks that come with the package know one ruleset each.
 NETWORKS: Final = {"storm": "ppo-storm", "sudden-death": "ppo-sudden-death"}
@@ -28,6 +30,18 @@ def players_of(
     opponent = against or default
     return {"0": (HUMAN, opponent), "1": (opponent, HUMAN), "both": (HUMAN, HUMAN),
             "none": (first or default, opponent)}[seat]
+
+
+def seats_of(record: GameRecord) -> tuple[str, str]:
+    """Who goes on with a game from a file: an agent against a person, or two persons.
+
+    A file may come from anywhere: it seats agents that read no files alone. Two agents are not
+    seated, since their game is there to be looked at.
+    """
+    allowed = Opponents()
+    first, second = (name if allowed.is_agent(name, record.rules) else HUMAN
+                     for name in record.players)
+    return (first, second) if HUMAN in (first, second) else (HUMAN, HUMAN)
 
 
 def default_opponent(rules: Ruleset) -> str:

@@ -21,6 +21,7 @@ from castle_env.position import stack
 from castle_env.ruleset import CAPTURE_CREDITS, ENTRY_LANES, ENTRY_STYLES, MAX_FACTIONS, MODES
 from experiments.play.game_in_play import HUMAN, GameInPlay, new_game
 from experiments.play.games_file import nth_game
+from experiments.play.seating import seats_of
 from experiments.web.guard import Guard
 from experiments.web.jobs import Job, JobStoppedError
 from experiments.web.opponents import Opponents, agent_for
@@ -121,7 +122,7 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
     async def load_game(asked: LoadGame) -> Json:
         games = await _in_thread(sessions, lambda: parse_games(asked.text, asked.name))
         record = nth_game(games, asked.number, asked.name)
-        players = await _in_thread(sessions, lambda: _seats_of(record, opponents))
+        players = await _in_thread(sessions, lambda: seats_of(record))
         game = await begin(GameInPlay(record, players))
         return game | {"games": [_title(other) for other in games[:1000]]}
 
@@ -201,16 +202,6 @@ async def _in_thread(sessions: Sessions, work: Callable[[], Result]) -> Result:
     while not await job.wait(MAX_SECONDS):
         pass
     return job.result()
-
-
-def _seats_of(record: GameRecord, opponents: Opponents) -> tuple[str, str]:
-    """Who goes on with a game from a file: an agent that may sit here against a person, or persons.
-
-    Two agents are not seated: their game is there to be looked at.
-    """
-    first, second = (name if opponents.is_agent(name, record.rules) else HUMAN
-                     for name in record.players)
-    return (first, second) if HUMAN in (first, second) else (HUMAN, HUMAN)
 
 
 def _title(record: GameRecord) -> str:

@@ -266,11 +266,12 @@ def test_ansi_fits_with_every_row_of_the_table() -> None:
 
 def test_ansi_shows_what_there_is(capture: Played) -> None:
     text = draw_ansi(*capture)
-    assert "(A) 4 |<A |<# |<# |[B]| - | - | 4  < " in text
+    assert "(A) 4 |<A |<#a|<#b|[B]| - | - | 4  < " in text
     assert "6 | A |   |   |   |   |   | 6" in text
     assert text.count("a   b   c   d   e   f") == 2
     for shown in ("ply 6 of 16", "First player to move", "hand 5      A A A A A", "captured 1  A",
                   "B played E4 to d4, pushed 4, captured A",
+                  "captured 1 x 1 = 1", "controlled 1 x 2 = 2",
                   *(f"{points} VP" for points in capture[0].victory_points(capture[1]))):
         assert shown in text
 
@@ -293,7 +294,7 @@ def test_ansi_marks_the_lanes_to_enter(ruleset: str) -> None:
 
 def test_ansi_of_a_step(step: Played) -> None:
     text = draw_ansi(*step)
-    for rank in ("5 |   |   | #^|", "4 |   |   | #^| # |", "3 |   |   |[A]| # |",
+    for rank in ("5 |   |   | #^|", "4 |   |   |#a^| # |", "3 |   |   |[A]| #a|",
                  "2 |   |   | : |   |"):
         assert rank in text
 

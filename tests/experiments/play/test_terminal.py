@@ -20,12 +20,12 @@ from agents.solve.analysis import analyse_moves
 from agents.solve.move_values import in_words
 from castle_env import Game, OptionError, Ruleset, load_ruleset
 from castle_env.board import PASS
-from castle_env.game_file import read_games
-from castle_env.game_record import GameRecord
+from castle_env.game_file import format_game, read_games
+from castle_env.game_record import GameRecord, Variation, record_game
 from experiments.commands.play import Play, run
 from experiments.play.dialogue import columns
 from experiments.play.game_in_play import HUMAN, new_game
-from experiments.play.seating import players_of
+from experiments.play.seating import players_of, seats_of
 from experiments.play.terminal import Terminal, interruptible
 
 STORM = Game(load_ruleset("storm"))
@@ -382,3 +382,48 @@ def test_in_a_pipe(tmp_path):
     assert b"\x1b" not in done.stdout
     assert b"Left at ply 2" in done.stdout
     assert not list(tmp_path.iterdir())
+
+
+# Games from files
+
+
+def saved_game(path: str, *moves: str, players: tuple[str, str] = ("human", "greedy")) -> None:
+    record = record_game(SMALL.rules, map(SMALL.parse_action, moves), players=players, seed=3)
+    Path(path).write_text(format_game(record))
+
+
+def test_a_saved_game_goes_on_against_its_agent(play) -> None:
+    saved_game("g.castle", "W3")
+    before = Path("g.castle").read_bytes()
+    play("1\n", ruleset=None, load=Path("g.castle"), against=None, seed=None,
+         save_games=Path("on.castle"))
+    game = only_game("on.castle")
+    assert names(game)[0] == "W3"
+    assert (game.plies, game.players) == (4, ("human", "greedy"))
+    assert Path("g.castle").read_bytes() == before
+
+
+def test_what_is_undone_and_what_is_a_variation_of_a_loaded_game(play) -> None:
+    variation = Variation(0, (SMALL.parse_action("Nc"),))
+    record = record_game(SMALL.rules, [SMALL.parse_action("W3")], variations=(variation,))
+    Path("g.castle").write_text(format_game(record))
+    play("undo\nE3\n", ruleset=None, load=Path("g.castle"), against=None, seed=None,
+         save_games=Path("on.castle"))
+    game = only_game("on.castle")
+    assert names(game) == ["E3"]
+    assert game.variations == (variation,)
+
+
+@pytest.mark.parametrize(("players", "seats"), [
+    (("human", "greedy"), ("human", "greedy")), (("greedy", "human"), ("greedy", "human")),
+    (("human", "ppo:weights"), ("human", "human")), (("greedy", "greedy"), ("human", "human"))])
+def test_a_file_seats_agents_that_read_no_files(players, seats) -> None:
+    assert seats_of(record_game(SMALL.rules, players=players)) == seats
+
+
+@pytest.mark.parametrize("others", [{"ruleset": "storm"}, {"start": "6"}, {"seed": 0}])
+def test_a_file_tells_its_own_game(play, others) -> None:
+    saved_game("g.castle", "W3")
+    with pytest.raises(OptionError, match=rf"--load with {next(iter(others))}; allowed: none"):
+        play("", **{"ruleset": None, "against": None, "seed": None, "load": Path("g.castle")}
+             | others)
