@@ -1,7 +1,9 @@
 """Training runs that are over in a second, and what tests look at in them."""
 
 import os
+import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -151,7 +153,16 @@ def _run_castle(arguments: list[str], folder: str, files: list[Path]) -> None:
     cli.main()
 
 
-def wait_until(condition: Callable[[], bool], process: Castle) -> None:
+def start_castle(*arguments: object) -> "subprocess.Popen[str]":
+    """Start the installed `castle` command, which shares nothing with this process."""
+    castle = Path(sysconfig.get_path("scripts")) / "castle"
+    return subprocess.Popen([castle, *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(
+    condition: Callable[[], bool], process: "Castle | subprocess.Popen[str]"
+) -> None:
     """Wait until something has come true while a process runs, which must not end before."""
     for _ in range(MAX_WAITS):
         if condition():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_runs import Castle, wait_until
+from small_runs import start_castle, wait_until
 
 from agents.solve import book as books
 from agents.solve.book import (
@@ -125,7 +125,7 @@ def seconds_of_children(pid: int) -> float:
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="sees its workers in /proc")
 def test_ctrl_c_ends_the_workers_in_the_middle_of_a_search(tmp_path: Path) -> None:
     out = tmp_path / "long.npy"  # default storm: no position of ply 1 is solved within seconds
-    process = Castle("solve", "storm", "--book-plies", 1, "--out", out, "--workers", 2)
+    process = start_castle("solve", "storm", "--book-plies", 1, "--out", out, "--workers", 2)
     wait_until(lambda: seconds_of_children(process.pid) > 4, process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)

@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sysconfig
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +20,7 @@ from small_runs import (
     config,
     run,
     same,
+    start_castle,
     training_state,
     wait_until,
 )
@@ -368,10 +367,11 @@ def test_same_seed_same_weights_after_50_000_steps_in_two_processes(tmp_path):
         "--num-envs": 128, "--n-steps": 16, "--batch-size": 512, "--steps": 50_000, "--seed": 3,
         "--snapshot-every": 8000, "--checkpoint-every": 10**9, "--evaluate-every": 10**9}
     flat = [word for option in options.items() for word in option]
-    castle = Path(sysconfig.get_path("scripts")) / "castle"  # forked ones would hash strings alike
-    processes = [subprocess.Popen([castle, "train", *map(str, flat), "--runs", tmp_path, "--name",
-                                   name], stdout=subprocess.DEVNULL) for name in "ab"]
-    assert [process.wait() for process in processes] == [0, 0]
+    # Processes from a common one would hash strings alike.
+    processes = [start_castle("train", *flat, "--runs", tmp_path, "--name", name) for name in "ab"]
+    for process in processes:
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
     a, b = (training_state(tmp_path / name) for name in "ab")
     assert a["steps"] == b["steps"] >= 50_000
     assert same(a, b)
