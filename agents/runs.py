@@ -3,7 +3,9 @@
 import json
 import os
 import platform
+import re
 import secrets
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +24,9 @@ PACKAGES: Final = (
     "storm-the-castle", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3",
     "sb3-contrib",
 )
+
+# Names of files that are worth nothing alone: half written ones (see `atomic_path`), locks, curves.
+_NOTHING: Final = re.compile(r"\..+\.[0-9a-f]{8}(\.\w+)?|\.lock|events\.out\.tfevents\..+")
 
 
 class RunError(CastleError):
@@ -59,7 +64,24 @@ def check_writable(path: Path) -> None:
 
 def write_bytes_atomic(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, replacing an old one; raises `RunError`."""
-    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+    with atomic_path(path) as temporary:
+        _write_synced(temporary, data)
+
+
+def write_with_card_atomic(path: Path, data: bytes, card_path: Path, card: object) -> None:
+    """Write a file and its JSON card: both or neither, an old pair being replaced by the new one.
+
+    The card takes its place last, and a killed process leaves none that belongs to other data.
+    Raises `RunError`.
+    """
+    with atomic_path(card_path) as temporary_card, atomic_path(path) as temporary:
+        _write_synced(temporary, data)
+        _write_synced(temporary_card, _json_bytes(card))
+        card_path.unlink(missing_ok=True)
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with open(path, "xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -76,8 +98,12 @@ def write_json_atomic(path: Path, data: object) -> None:
     Besides plain values it takes paths, NumPy numbers and arrays, and objects with `to_dict`. NaN
     and infinities have no place in JSON and raise `ValueError` before anything is written.
     """
+    write_bytes_atomic(path, _json_bytes(data))
+
+
+def _json_bytes(data: object) -> bytes:
     text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
-    write_text_atomic(path, text + "\n")
+    return f"{text}\n".encode()
 
 
 def _plain(value: Any) -> object:
@@ -90,28 +116,62 @@ def _plain(value: Any) -> object:
     raise TypeError(f"no JSON form for {value!r}")
 
 
-def create_run_folder(root: Path, name: str) -> Path:
+def create_run_folder(root: Path, name: str, is_new: bool = False) -> Path:
     """Make the folder `root`/`name` and return it; `root` is made as well where it is missing.
 
-    Raises `RunError` if it exists, if `name` is not one plain folder name, or if the disk cannot
-    be written.
+    A folder that `holds_nothing`, which a run leaves that is killed before it has anything to keep,
+    is used again, unless the folder has to be new. Raises `RunError` if there is another, if `name`
+    is not one plain folder name, or if the disk cannot be written.
     """
     if not name or name in (".", "..") or any(sign in name for sign in "/\\\0"):
         raise RunError(f"run name {name!r}; allowed: one folder name without '/' or '\\'")
     folder = root / name
-    if os.path.lexists(folder):
+    if os.path.lexists(folder) and (is_new or not folder.is_dir() or not holds_nothing(folder)):
         raise _exists(folder)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unmakeable(root, error) from error
     try:
-        folder.mkdir()
+        folder.mkdir(exist_ok=not is_new)
     except FileExistsError as error:
         raise _exists(folder) from error
     except OSError as error:
         raise _unmakeable(folder, error) from error
     return folder
+
+
+def holds_nothing(folder: Path) -> bool:
+    """Whether all files below a folder are of a run that has not come to anything yet.
+
+    These are empty files, files half written, a checkpoint without its card, curves, and the text
+    of a study without a cell.
+    """
+    return all((path.is_dir() and not path.is_symlink()) or _is_nothing(path)
+               for path in folder.rglob("*"))
+
+
+def clear(folder: Path) -> None:
+    """Remove what a killed run left in a folder that this process has locked.
+
+    Raises `RunError` if another run has come to something there meanwhile.
+    """
+    if not holds_nothing(folder):
+        raise _exists(folder)
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != ".lock":
+            path.unlink()
+
+
+def _is_nothing(path: Path) -> bool:
+    if path.name == "study.toml":
+        cells = path.with_name("cells.jsonl")
+        return cells.is_file() and cells.stat().st_size == 0
+    if path.match("checkpoints/step-*.pt"):
+        return not path.with_suffix(".json").exists()
+    return path.is_file() and (path.stat().st_size == 0 or bool(_NOTHING.fullmatch(path.name)))
 
 
 def _exists(folder: Path) -> RunError:
@@ -132,7 +192,7 @@ def unique_run_folder(root: Path, prefix: str) -> Path:
     for number in count(1):
         candidate = name if number == 1 else f"{name}-{number}"
         try:
-            return create_run_folder(root, candidate)
+            return create_run_folder(root, candidate, is_new=True)
         except RunError:
             if not os.path.lexists(root / candidate):
                 raise

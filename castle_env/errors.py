@@ -1,5 +1,22 @@
 """Errors a user can cause: `ValueError`s that quote the input and say what is allowed."""
 
+from typing import Any, Final
+
+_MOST_SIGNS: Final = 200
+
+
+def quoted(value: Any) -> str:
+    """What was given, for a message: its `repr`, cut where it is long.
+
+    An integer of so many digits that Python writes none of them is described instead.
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        text = f"an integer of {value.bit_length()} bits" if isinstance(value, int) else (
+            f"a {type(value).__name__} with an integer that is too long to show")
+    return text if len(text) <= _MOST_SIGNS else f"{text[:_MOST_SIGNS - 3]}..."
+
 
 class CastleError(ValueError):
     """Base of all errors caused by bad input; the `castle` command prints it and exits with 2."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from castle_env.board import SIZE
-from castle_env.errors import RulesetError
+from castle_env.errors import RulesetError, quoted
 
 STORM: Final = "storm"
 SUDDEN_DEATH: Final = "sudden_death"
@@ -110,7 +110,7 @@ class Ruleset:
     def from_dict(cls, keys: dict[str, Any]) -> "Ruleset":
         """Ruleset with the keys of a TOML file; `mode` is required, the rest have defaults."""
         if not isinstance(keys, dict):
-            raise RulesetError(f"a ruleset is a table of keys, not {keys!r}")
+            raise RulesetError(f"a ruleset is a table of keys, not {quoted(keys)}")
         _check_keys(keys, [field.name for field in fields(cls)], "")
         if "mode" not in keys:
             raise RulesetError(f"ruleset key 'mode' is missing; allowed: {_choices(MODES)}")
@@ -212,7 +212,7 @@ def _square_points(rows: Any) -> tuple[tuple[int, ...], ...]:
 def _check_keys(keys: dict[str, Any], allowed: list[str], prefix: str) -> None:
     for key in keys:
         if key not in allowed:
-            raise RulesetError(f"unknown ruleset key {prefix + str(key)!r}; "
+            raise RulesetError(f"unknown ruleset key {quoted(prefix + str(key))}; "
                                f"allowed: {_choices([prefix + name for name in allowed])}")
 
 
@@ -231,4 +231,4 @@ def _choices(names: list[str] | tuple[str, ...]) -> str:
 
 
 def _wrong(key: str, given: Any, allowed: str) -> RulesetError:
-    return RulesetError(f"ruleset key '{key}' is {given!r}; allowed: {allowed}")
+    return RulesetError(f"ruleset key '{key}' is {quoted(given)}; allowed: {allowed}")

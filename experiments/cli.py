@@ -1,7 +1,6 @@
 """The `castle` command: one sub-command for each module that it names."""
 
 import io
-import os
 import shutil
 import sys
 import textwrap
@@ -10,6 +9,8 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Final, NoReturn, TextIO
+
+from experiments.output import OutputError, is_broken, leave_output, print_on_any_terminal, say
 
 # Sub-command, the module with its options and its `run`, the class of the options, and what the
 # page of help says: the first line of that class's docstring. A module is imported only when its
@@ -64,17 +65,25 @@ SHELLS: Final = ("bash", "zsh", "fish")
 def main() -> None:
     """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130.
 
-    Where nobody reads the output any more, as in `castle --help | head -1`, the command ends with
-    status 1 and says nothing; what it has written to files stays.
+    Where the output cannot be written the command ends with status 1; what it has written to files
+    stays. It says so, but for output that nobody reads any more, as in `castle --help | head -1`.
     """
+    print_on_any_terminal()
     try:
         _main(sys.argv[1:])
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OutputError as error:
+        say(str(error))
+        _end_without_output(1)
     except BrokenPipeError:
-        _leave_the_pipe()
+        _end_without_output(1)
+    except OSError as error:
+        say(f"cannot write the output: {error.strerror or error}")
+        _end_without_output(1)
     except KeyboardInterrupt:
-        print("castle: stopped", file=sys.stderr)
-        sys.exit(130)
+        say("stopped")
+        _end_without_output(130)
 
 
 def _main(arguments: list[str]) -> None:
@@ -101,10 +110,14 @@ def _run(name: str, arguments: list[str]) -> None:
         chosen = _parse(getattr(import_module(module), options), name, arguments)
         with chosen.output():
             sys.modules[type(chosen).__module__].run(chosen)
-    except BrokenPipeError:
-        raise
-    except (CastleError, OSError) as error:
+    except CastleError as error:
         _fail(_shown(str(error)))
+    except OSError as error:
+        if isinstance(error, OutputError) or is_broken(sys.stdout):
+            raise
+        _fail(_shown(str(error)))
+    except MemoryError:
+        _fail("not enough memory for what these options ask for")
     except ImportError as error:
         explanation = explain_import_error(error, f"'castle {name}'")
         if explanation is None:
@@ -132,7 +145,7 @@ def _parse(options: Any, name: str, arguments: list[str]) -> Any:
 @contextmanager
 def _help_in_lines() -> Iterator[None]:
     """Fold lines of a page of help that are longer than the terminal is wide."""
-    page = _Page(sys.stdout)
+    page = _Page(sys.stdout or io.StringIO())
     try:
         with redirect_stdout(page):
             yield
@@ -191,12 +204,11 @@ def _page_of_help() -> str:
 
 def _fail(message: str) -> NoReturn:
     """End with one message."""
-    print(f"castle: {message}", file=sys.stderr)
-    sys.exit(2)
+    say(message)
+    _end_without_output(2)
 
 
-def _leave_the_pipe() -> NoReturn:
-    """End quietly: what is still to be written at exit goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    sys.exit(1)
+def _end_without_output(status: int) -> NoReturn:
+    """End; what is still to be written, and cannot be, goes nowhere."""
+    leave_output()
+    sys.exit(status)

@@ -6,18 +6,26 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from agents.runs import check_writable, create_run_folder, unique_run_folder, write_json_atomic
+from agents.locks import locked
+from agents.runs import (
+    check_writable,
+    clear,
+    create_run_folder,
+    holds_nothing,
+    unique_run_folder,
+    write_json_atomic,
+)
 from castle_env import Game, OptionError, load_ruleset
 from experiments.backend import MAX_WORKERS, Backend, LocalBackend, RayBackend
+from experiments.output import results_before_output
 
 Mode: TypeAlias = Literal["storm", "sudden-death"]
 MODES: Final[tuple[Mode, ...]] = ("storm", "sudden-death")
@@ -62,7 +70,7 @@ OptionalRulesetArgument: TypeAlias = Annotated[
 RESULTS: Final = "results.json"
 
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_MEMORY: Final = re.compile(r"([1-9][0-9]*)(B|KiB|MiB|GiB)")
+_MEMORY: Final = re.compile(r"([1-9][0-9]{0,5})(B|KiB|MiB|GiB)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +86,17 @@ class OutputOptions:
     def output(self) -> Iterator[None]:
         """Print what the block prints, progress too, only where `quiet` is not set.
 
-        Raises `RunError` at once where no results could be written.
+        Raises `RunError` at once where no results could be written, and `OutputError` at the end
+        where they were, but something could not be printed.
         """
         if self.json is not None:
             check_writable(self.json)
-        if not self.quiet:
-            yield
-            return
-        with (open(os.devnull, "w", encoding="utf-8") as nowhere,
-              redirect_stdout(nowhere), redirect_stderr(nowhere)):
+        with ExitStack() as stack:
+            stack.enter_context(results_before_output(self.json))
+            if self.quiet:
+                nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                stack.enter_context(redirect_stdout(nowhere))
+                stack.enter_context(redirect_stderr(nowhere))
             yield
 
     def write_json(self, results: object) -> None:
@@ -113,21 +123,22 @@ class RunOptions(OutputOptions):
 
     @contextmanager
     def new_folder(self, prefix: str) -> Iterator[Path]:
-        """Make the run's folder, called `name` or `prefix` with the time; raises `RunError`.
+        """Make the run's folder, called `name` or `prefix` with the time, and keep it locked.
 
-        A run that fails or is stopped takes its folder with it, unless it has saved a checkpoint,
-        games or cells of a study there.
+        A run that fails or is stopped takes its folder with it if there is nothing to keep in it;
+        one that can no longer print goes on. Raises `RunError`.
         """
         folder = (unique_run_folder(self.runs, prefix) if self.name is None
                   else create_run_folder(self.runs, self.name))
-        try:
-            yield folder
-        except BaseException:
-            saved = chain(folder.rglob("checkpoints/step-*.json"), folder.rglob("*.castle"),
-                          folder.rglob("cells.jsonl"))
-            if not any(file.stat().st_size for file in saved):
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
+        with locked(folder):
+            clear(folder)
+            try:
+                with results_before_output(folder):
+                    yield folder
+            except BaseException:
+                if holds_nothing(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,8 +229,8 @@ def memory_bytes(text: str) -> int:
     """Number of bytes from text such as "4GiB"; raises `OptionError`."""
     match = _MEMORY.fullmatch(text)
     if match is None:
-        raise OptionError(f"memory is {text!r}; allowed: a whole number with a unit, as in 4GiB "
-                          f"({', '.join(_UNITS)})")
+        raise OptionError(f"memory is {text!r}; allowed: a whole number of up to six digits with a "
+                          f"unit, as in 4GiB ({', '.join(_UNITS)})")
     return int(match[1]) * _UNITS[match[2]]
 
 

@@ -9,13 +9,13 @@ import pytest
 from places import ROOT
 
 FOLDERS = {"castle_env", "agents", "experiments", "notebooks", "tests", "docs", "examples", ".ci"}
-LEARNING = {"torch", "stable_baselines3", "sb3_contrib", "onnx"}
+LEARNING = {"torch", "stable_baselines3", "sb3_contrib", "onnx", "pydantic"}
 
 # What each package may import besides itself and the standard library.
 ALLOWED = {
     "castle_env": {"numpy", "numba", "gymnasium", "pettingzoo", "pygame", "pyspiel",
                    "open_spiel"},
-    "agents": {"numpy", "numba", "gymnasium", "castle_env", *LEARNING},
+    "agents": {"filelock", "numpy", "numba", "gymnasium", "castle_env", *LEARNING},
 }
 
 

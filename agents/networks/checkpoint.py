@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import torch
 
-from agents.runs import write_bytes_atomic, write_json_atomic
+from agents.runs import write_with_card_atomic
 from castle_env.errors import CastleError
 from castle_env.game import Game
 from castle_env.observation import PLANES
@@ -56,10 +56,7 @@ def save_checkpoint(path: Path, tensors: dict[str, Any], game: Game, card: dict[
     buffer = io.BytesIO()
     torch.save(tensors, buffer)
     data = buffer.getvalue()
-    card_path = path.with_suffix(".json")
-    card_path.unlink(missing_ok=True)
-    write_bytes_atomic(path, data)
-    write_json_atomic(card_path, {
+    write_with_card_atomic(path, data, path.with_suffix(".json"), {
         **card,
         "encoding": ENCODING,
         "ruleset": game.rules.to_dict(),

@@ -22,6 +22,8 @@ from castle_env.game import Game
 # Takes the game; gives a network as above.
 NetworkFactory: TypeAlias = Callable[[Game], nn.Module]
 
+MAX_SIZE: Final = 1024
+
 
 class NetworkConfig(NamedTuple):
     """What a network is made of.
@@ -54,8 +56,9 @@ def build_network(game: Game, config: NetworkConfig) -> nn.Module:
     if config.kind not in NETWORKS:
         return make_network(game, import_function(config.kind, "network", NETWORKS))
     sizes = config.channels, config.blocks, config.hidden
-    if min(sizes) < 1:
-        raise OptionError(f"channels, blocks and hidden are {sizes}; allowed: integers from 1 on")
+    if not 1 <= min(sizes) <= max(sizes) <= MAX_SIZE:
+        raise OptionError(f"channels, blocks and hidden are {sizes}; allowed: integers from 1 to "
+                          f"{MAX_SIZE}")
     return NETWORKS[config.kind](game, *sizes)
 
 

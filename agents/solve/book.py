@@ -21,7 +21,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.runs import environment_info, write_bytes_atomic, write_json_atomic
+from agents.locks import locked
+from agents.runs import environment_info, write_with_card_atomic
 from agents.search.board import board_of
 from agents.search.position_key import Symmetries, canonical_key, symmetry_table
 from agents.solve.storm_solver import DEFAULT_MEMORY, Solver, captured_margin
@@ -87,6 +88,7 @@ def build(
 ) -> Book:
     """Make a book and write it to `out` (.npy) and its card; a build that was stopped goes on.
 
+    A book that is there already is read and returned; anything else that is there stays.
     `map_tasks` solves positions, in each of its processes with a table of `memory_bytes`; the book
     is the same for any number of them. `advance` is told how many positions of the last ply are
     solved, and of how many. Raises `BookError` and `OptionError`.
@@ -97,12 +99,35 @@ def build(
     if out.suffix != ".npy":
         raise BookError(f"book {str(out)!r}; allowed: a file name that ends in .npy")
     Solver(game, 1)  # Refuses other modes before anything is written.
+    with locked(out):
+        return _finished(game, plies, out) or _build(game, plies, out, map_tasks, memory_bytes,
+                                                     command, advance)
+
+
+def _finished(game: Game, plies: int, out: Path) -> Book | None:
+    """The book that a file holds already; raises `BookError` for anything else that is there."""
+    card, journal = card_path(out), out.with_suffix(".journal")
+    if card.exists():
+        book = load_book(out, game)
+        if book.plies != plies:
+            raise BookError(f"book {str(out)!r} reaches ply {book.plies} and is left as it is; "
+                            f"allowed: book_plies {book.plies}, or another file")
+        return book
+    if out.exists() and not journal.exists():
+        raise BookError(f"{str(out)!r} exists already and is left as it is; choose another file")
+    return None
+
+
+def _build(
+    game: Game, plies: int, out: Path, map_tasks: MapTasks, memory_bytes: int, command: str,
+    advance: Advance,
+) -> Book:
     layers = positions_by_ply(game, plies)
     journal = out.with_suffix(".journal")
     solved = _solve_all(game, layers[-1], journal, map_tasks, memory_bytes, advance)
     book = Book(game, plies, _backed_up(game, layers, solved))
     _write(book, out, command)
-    journal.unlink()
+    journal.unlink(missing_ok=True)
     return book
 
 
@@ -200,8 +225,7 @@ def _write(book: Book, out: Path, command: str) -> None:
     np.save(buffer, rows, allow_pickle=False)
     data = buffer.getvalue()
     made_by = environment_info()
-    write_bytes_atomic(out, data)
-    write_json_atomic(card_path(out), {
+    write_with_card_atomic(out, data, card_path(out), {
         "format": FORMAT,
         "ruleset": book.game.rules.to_dict(),
         "ruleset_digest": book.game.rules.digest,

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castle_env.agent import Agent
+from castle_env.errors import OptionError
 
 Ints = npt.NDArray[np.int64]
 Sampling: TypeAlias = Literal["prioritised", "uniform", "latest"]
@@ -127,9 +128,16 @@ class OpponentPool:
     def set_state(self, state: dict[str, Any], snapshots: dict[int, Agent]) -> None:
         """Take up what `get_state` gave, with the agents of its past selves by number."""
         fixed = {number: self.members[number].agent for number in range(self._fixed)}
-        self._active = list(state["active"])
-        self._next = state["next"]
-        self.members = {
+        members = {
             number: Member((fixed | snapshots)[number], games, average)
             for number, (_, games, average) in state["results"].items()
         }
+        active, following = list(state["active"]), state["next"]
+        numbers = {*fixed, *active}
+        if not numbers <= members.keys() or type(following) is not int or not all(
+                number < following and type(member.games) is int and 0 <= member.average <= 1
+                and isinstance(member.agent.name, str) for number, member in members.items()):
+            raise OptionError(f"a pool with members {sorted(members)}, of whom {active} are active "
+                              f"and the next is {following!r}; allowed: active members with "
+                              "results, numbered below the next")
+        self.members, self._active, self._next = members, active, following

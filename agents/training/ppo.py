@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
@@ -18,6 +19,7 @@ from agents.openings import longest_opening
 from agents.training.config import PPOConfig
 from agents.training.opponent_pool import SNAPSHOT_PREFIX, OpponentPool
 from agents.training.random_state import get_random_state, set_random_state
+from agents.training.resuming import check_optimizer
 from agents.training.sb3_env import SB3VecEnv
 from agents.training.selfplay_env import SelfPlayVectorEnv
 from agents.training.tags import tag
@@ -165,18 +167,24 @@ class PPOLearner:
             "env": to_tensors(self.env.get_state()),
             "lengths": torch.tensor(self.vec_env.lengths),
             "symmetries": torch.tensor(self.vec_env.symmetries),
-            "episode_starts": torch.tensor(np.asarray(self.model._last_episode_starts)),
+            "episode_starts": torch.tensor(self._episode_starts()),
             "episodes": [dict(episode) for episode in self.model.ep_info_buffer or ()],
             "random": get_random_state(),
             "steps": self.steps,
             "updates": int(self.model._n_updates),
         }
 
+    def _episode_starts(self) -> npt.NDArray[np.bool_]:
+        """Which games have just begun; all of them before the first rollout."""
+        starts = self.model._last_episode_starts
+        return np.ones(self.config.num_envs, dtype=np.bool_) if starts is None else starts
+
     def set_state(self, state: dict[str, Any]) -> None:
         """Take up what `get_state` gave."""
         model = self.model
         self._model_network().load_state_dict(state["policy"])
         model.policy.optimizer.load_state_dict(state["optimizer"])
+        check_optimizer(model.policy.optimizer)
         if self.pool:
             names = {number: name for number, (name, _, _) in state["pool"]["results"].items()}
             self.pool.set_state(state["pool"], {
@@ -189,7 +197,8 @@ class PPOLearner:
         model._last_episode_starts = state["episode_starts"].numpy()
         self.vec_env.lengths[:] = state["lengths"].numpy()
         assert model.ep_info_buffer is not None
-        model.ep_info_buffer.extend(state["episodes"])
+        model.ep_info_buffer.extend({key: float(episode[key]) for key in ("r", "l", "t")}
+                                    for episode in state["episodes"])
         model.num_timesteps = self._last_pause = state["steps"]
         model._n_updates = state["updates"]
         set_random_state(state["random"])

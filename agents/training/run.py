@@ -5,11 +5,11 @@ learner steps is reached. There the state of a run is small and whole.
 """
 
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import current_thread, main_thread
 from time import monotonic, process_time
 from typing import Any, Final, TypeAlias
 
@@ -17,12 +17,14 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from torch.utils.tensorboard import SummaryWriter
 
+from agents.locks import locked
 from agents.networks.checkpoint import Checkpoint, CheckpointError, save_checkpoint
 from agents.networks.network import NetworkFactory, count_weights, import_path
-from agents.runs import environment_info
+from agents.runs import RunError, environment_info
 from agents.training.config import RunConfig
 from agents.training.learner import Learner
 from agents.training.learners import make_learner
+from agents.training.resuming import StateError, check_weights, take_up
 from agents.training.tags import config_hparams, config_text, tag
 from castle_env.agent import Agent
 from castle_env.game import Game
@@ -176,14 +178,23 @@ def train(
     learner = make_learner(game, config, network, callbacks)
     if init_from is not None and checkpoint is None:
         _load_weights(learner, init_from)
+    if checkpoint is not None:
+        take_up(learner, checkpoint)
+    with locked(folder):
+        return _train(learner, folder, evaluate, show, checkpoint, command, until, network)
+
+
+def _train(
+    learner: Learner, folder: Path, evaluate: Evaluate, show: Callable[[Progress], None],
+    checkpoint: Checkpoint | None, command: str, until: int | None,
+    network: NetworkFactory | None,
+) -> tuple[int, list[Evaluation]]:
     (folder / "checkpoints").mkdir(exist_ok=True)
     for leftover in (folder / "checkpoints").glob(".step-*"):
         leftover.unlink()  # half written when the run was killed
     card = _first_card(learner, command, network) if checkpoint is None else checkpoint.card
     with _logging_to(folder / "tensorboard", checkpoint) as logger:
-        if checkpoint is not None:
-            learner.set_state(checkpoint.tensors)
-        until = config.steps if until is None else until
+        until = learner.config.steps if until is None else until
         schedule = Schedule(learner, logger, folder, evaluate, show, until, card)
         with _stopping_on_interrupt(schedule):
             learner.learn(until, logger, schedule.pause)
@@ -194,7 +205,8 @@ def train(
 def _load_weights(learner: Learner, checkpoint: Checkpoint) -> None:
     try:
         learner.load_weights(checkpoint.tensors["policy"])
-    except (AttributeError, KeyError, TypeError, RuntimeError) as error:
+        check_weights(learner.get_state()["policy"])
+    except (AttributeError, KeyError, TypeError, RuntimeError, StateError) as error:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} does not fit the network of "
                               f"this run: {' '.join(str(error).split())}") from error
 
@@ -222,22 +234,58 @@ def _first_card(
 
 
 class _PurgingTensorBoard(TensorBoardOutputFormat):
-    """SB3's output to TensorBoard, which drops what a folder holds from step `first` on."""
+    """SB3's output to TensorBoard, which drops what a folder holds from step `first` on.
+
+    Raises `RunError` where the folder cannot be written.
+    """
 
     def __init__(self, folder: Path, first: int | None) -> None:
-        self.writer = SummaryWriter(str(folder), purge_step=first)
+        self._folder: Final = folder
+        with self._naming_the_folder():
+            self.writer = SummaryWriter(str(folder), purge_step=first)
         self._is_closed = False
+
+    def write(self, *arguments: Any) -> None:
+        """See SB3."""
+        with self._naming_the_folder():
+            super().write(*arguments)
+
+    def close(self) -> None:
+        """See SB3."""
+        with self._naming_the_folder():
+            super().close()
+
+    @contextmanager
+    def _naming_the_folder(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunError(f"cannot write {str(self._folder)!r}: "
+                           f"{error.strerror or error}") from error
 
 
 @contextmanager
 def _logging_to(folder: Path, checkpoint: Checkpoint | None) -> Iterator[Logger]:
     """A logger whose curves go on after a checkpoint; what a killed run wrote beyond is dropped."""
     first = None if checkpoint is None else checkpoint.tensors["steps"] + 1
-    logger = Logger(str(folder), [_PurgingTensorBoard(folder, first)])
+    with _quiet_threads():
+        logger = Logger(str(folder), [_PurgingTensorBoard(folder, first)])
+        try:
+            yield logger
+        finally:
+            logger.close()
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Leave what TensorBoard's thread could not write to the next call, which raises it again."""
+    usual = threading.excepthook
+    threading.excepthook = lambda error: None if isinstance(error.exc_value, OSError) else (
+        usual(error))
     try:
-        yield logger
+        yield
     finally:
-        logger.close()
+        threading.excepthook = usual
 
 
 @contextmanager
@@ -246,7 +294,7 @@ def _stopping_on_interrupt(schedule: Schedule) -> Iterator[None]:
         schedule.stop_asked = True
         signal.signal(signal.SIGINT, previous)
 
-    if current_thread() is not main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     previous = signal.getsignal(signal.SIGINT)

@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from agents.openings import check_opening_plies
 from agents.training.game_log import GameLog
 from agents.training.opponent_pool import OpponentPool
+from agents.training.resuming import StateError, check_positions
 from agents.training.rewards import RewardFunction, load_reward
 from castle_env.options import RulesetSource
 from castle_env.position import PositionArray
@@ -108,5 +109,12 @@ class SelfPlayVectorEnv(CastleVectorEnv):
         self._over[:] = state["over"]
         self._unheard[:] = state["unheard"]
         self.np_random.bit_generator.state = state["rng"]
+        check_positions(self.game, self.states)
+        pool = self.pool
+        if not np.isin(self.seats, (0, 1)).all() or (
+                pool is not None and not set(self.opponents.tolist()) <= pool.members.keys()):
+            raise StateError(f"seats {np.unique(self.seats).tolist()} and opponents "
+                             f"{np.unique(self.opponents).tolist()}; allowed: 0 and 1, and members "
+                             "of the pool")
         observations: npt.NDArray[np.float32] = self._observe({})[0]
         return observations

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from agents.networks.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from agents.networks.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
 from agents.networks.policy import checkpoint_path, policy_of
 from agents.runs import RunError, check_writable
 from castle_env import Game, OptionError, Ruleset
@@ -62,11 +62,24 @@ def _write_weights(checkpoint: Checkpoint, folder: Path, out: Path) -> None:
     results = _results(folder, out.stem)
     check_writable(out)
     card = checkpoint.card
+    _check_replaced(out, card["ruleset_digest"])
     save_checkpoint(
         out, {"policy": checkpoint.tensors["policy"]}, Game(Ruleset.from_dict(card["ruleset"])),
         {key: card[key] for key in KEPT}
         | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results,
            "evaluations": card["results"]["evaluations"]})
+
+
+def _check_replaced(out: Path, digest: str) -> None:
+    """Raise `RunError` for a file that holds anything but a network of that ruleset."""
+    if out.exists():
+        try:
+            held = load_checkpoint(out).card["ruleset_digest"]
+        except CheckpointError:
+            held = None
+        if held != digest:
+            raise RunError(f"{str(out)!r} exists already and is left as it is; allowed: another "
+                           "file, or a network of the same ruleset, which is replaced")
 
 
 def _results(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Final
 
 import tyro
 
-from castle_env import Game, OptionError, load_ruleset
+from castle_env import Game, load_ruleset
+from experiments.limits import check_range
 from experiments.options import OptionalText, OutputOptions, RulesetArgument
+
+# Counts of longer sequences do not fit into 64 bits, nor into a lifetime.
+MAX_DEPTH: Final = 30
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,7 @@ class Perft(OutputOptions):
 
 def run(options: Perft) -> None:
     """Print the count, with `divide` by first action."""
-    if options.depth < 0:
-        raise OptionError(f"depth is {options.depth}; allowed: an integer from 0 on")
+    check_range("depth", options.depth, 0, MAX_DEPTH)
     game = Game(load_ruleset(options.ruleset))
     state = (game.initial_state() if options.position is None
              else game.parse_position(options.position))

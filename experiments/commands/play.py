@@ -7,6 +7,7 @@ from typing import Literal
 
 from castle_env import Agent, Game, OptionError, Position, make_agent
 from castle_env.game_record import GameRecord
+from experiments.limits import check_seed
 from experiments.options import (
     OptionalAgent,
     OptionalFile,
@@ -109,8 +110,8 @@ def _agents(game: Game, players: tuple[str, str]) -> tuple[Agent | None, Agent |
 
 
 def _seed(options: Play) -> int:
-    if options.seed is not None and options.seed < 0:
-        raise OptionError(f"seed is {options.seed}; allowed: an integer from 0 on")
+    if options.seed is not None:
+        check_seed(options.seed)
     return randbits(32) if options.seed is None else options.seed
 
 

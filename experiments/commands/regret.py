@@ -1,13 +1,18 @@
 """`castle regret`: how far the moves of agents are from perfect play in storm."""
 
 from dataclasses import asdict, dataclass
+from typing import Final
 
 from agents.openings import check_opening_plies
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import Game, OptionError, make_agent
+from experiments.limits import check_range, check_seed
 from experiments.measure.decisions import choose_and_judge
 from experiments.options import AgentsArgument, GameOptions
 from experiments.report import regret_report
+
+# Each takes milliseconds to minutes to judge.
+MAX_POSITIONS: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +52,8 @@ def run(options: Regret) -> None:
 def _check(options: Regret, game: Game) -> None:
     """Raise `OptionError` for numbers with which nothing can be measured."""
     for name in ("games", "positions"):
-        if getattr(options, name) < 1:
-            raise OptionError(f"{name} is {getattr(options, name)}; allowed: an integer from 1 on")
-    if options.seed < 0:
-        raise OptionError(f"seed is {options.seed}; allowed: an integer from 0 on")
+        check_range(name, getattr(options, name), 1, MAX_POSITIONS)
+    check_seed(options.seed)
     check_opening_plies(game, options.opening_plies)
     if not 0 <= options.from_ply < game.rules.max_plies:
         raise OptionError(f"from_ply is {options.from_ply}; allowed: 0 to "

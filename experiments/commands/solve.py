@@ -78,8 +78,8 @@ def run(options: Solve) -> None:
             storm_proof.prove(solver, position, options.wdl, proven)
         finally:
             status.stop()
-            print(storm_proof.report(game, position, proven, solver))
             options.write_json(storm_proof.to_dict(game, position, proven, solver))
+            print(storm_proof.report(game, position, proven, solver))
 
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
@@ -103,8 +103,8 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
             solver.solve(position, options.plies if options.bounds else MAX_PLIES)
         finally:
             status.stop()
-            print(sudden_death_proof.report(game, position, solver.proof))
             options.write_json(sudden_death_proof.to_dict(game, position, solver.proof))
+            print(sudden_death_proof.report(game, position, solver.proof))
 
 
 def make_book(options: Solve, game: Game) -> None:
@@ -114,6 +114,8 @@ def make_book(options: Solve, game: Game) -> None:
     if options.position is not None or options.wdl or options.threads != 1:
         raise OptionError("--book-plies goes with --out, --memory, --backend, --workers, "
                           "--address, --json and --quiet alone")
+    if card_path(options.out).exists():
+        print(f"{options.out} is there already")
     started = perf_counter()
     with Console(stderr=True).status("") as status:
         book = build(game, options.book_plies, options.out, options.start().map,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tyro
 
+from agents.locks import locked
 from agents.networks.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -25,8 +26,9 @@ from agents.training.config import (
     RunConfig,
     read_config,
 )
+from agents.training.resuming import check_card
 from castle_env import Game, OptionError, Ruleset
-from experiments.measure.panel import check_training, learn, measure
+from experiments.measure.panel import check_history, check_training, learn, measure
 from experiments.options import (
     GameOptions,
     OptionalAgent,
@@ -34,6 +36,7 @@ from experiments.options import (
     OptionalNumber,
     command_line,
 )
+from experiments.output import results_before_output
 from experiments.report import run_report as report
 
 
@@ -104,16 +107,24 @@ def _resume(options: Train, folder: Path) -> None:
     if replace(options, json=None, quiet=False) != Train(resume=folder, until=options.until):
         raise OptionError("other options than --until, --json and --quiet are given with --resume; "
                           "allowed: none, since a run goes on under its own")
+    newest_checkpoint(folder)
+    with locked(folder), results_before_output(folder):
+        _go_on(options, folder)
+
+
+def _go_on(options: Train, folder: Path) -> None:
     checkpoint = load_checkpoint(newest_checkpoint(folder))
     if "optimizer" not in checkpoint.tensors:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} holds a network only; allowed: "
                               "one of a training run, which can go on")
+    check_card(checkpoint)
     config, steps = read_config(checkpoint), checkpoint.tensors["steps"]
     if options.until is not None and options.until < steps:
         raise OptionError(f"until is {options.until}; allowed: an integer from {steps} on, the "
                           f"steps that {str(folder)!r} has behind it")
     game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
     check_training(game, config)
+    check_history(checkpoint)
     print(f"resuming {folder} at {steps:,} steps")
     _learn_and_measure(game, config, folder, checkpoint, options.until)
     options.write_results_of(folder)

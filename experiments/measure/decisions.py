@@ -11,7 +11,11 @@ from agents.solve.perfect_play import PerfectPlay
 from castle_env import Game, Position
 from castle_env.agent import Agent
 from castle_env.position import PositionArray, unstack
-from experiments.measure.intervals import Interval, clustered_mean_intervals
+from experiments.measure.intervals import (
+    Interval,
+    clustered_mean_interval,
+    clustered_share_interval,
+)
 from experiments.progress import progress_bar
 
 OWN_GAMES: Final = "own games"
@@ -180,11 +184,12 @@ def summarise_decisions(decisions: Sequence[Decision], seed: int) -> list[Regret
 def _row(
     decisions: Sequence[Decision], seat: int | None, ply: int | None, seed: int
 ) -> RegretRow:
-    values = np.array([(decision.regret, decision.regret == 0, decision.loses_win)
-                       for decision in decisions], dtype=np.float64)
+    regrets = np.array([decision.regret for decision in decisions], dtype=np.float64)
+    lost = np.array([decision.loses_win for decision in decisions])
     games = np.array([decision.game for decision in decisions])
-    regret, optimal, loses_win = clustered_mean_intervals(values, games,
-                                                          np.random.default_rng(seed))
+    regret = clustered_mean_interval(regrets, games, np.random.default_rng(seed))
+    optimal = clustered_share_interval(regrets == 0, games)
+    loses_win = clustered_share_interval(lost, games)
     return RegretRow(
         decisions[0].agent, decisions[0].source, seat, ply, len(decisions),
         sum(decision.best > 0 for decision in decisions),

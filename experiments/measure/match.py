@@ -11,11 +11,12 @@ import numpy.typing as npt
 from agents.openings import check_opening_plies
 from agents.tasks import MapTasks
 from castle_env.agent import Agent, make_agent
-from castle_env.errors import OptionError
+from castle_env.errors import OptionError, quoted
 from castle_env.game import Game, Outcome
 from castle_env.game_record import GameRecord
 from castle_env.position import PositionArray
 from castle_env.ruleset import Ruleset
+from experiments.limits import MAX_GAMES, check_seed
 from experiments.measure.intervals import Interval
 from experiments.measure.records import records_file, summarise
 from experiments.options import MatchOptions
@@ -162,12 +163,12 @@ def agent_of(rules: Ruleset, name: str) -> Agent:
 
 def check_match(game: Game, games: int, opening_plies: int, seed: int) -> None:
     """Raise `OptionError` for numbers with which no match can be played."""
-    if games < 2 or games % 2:
-        raise OptionError(f"games is {games}; allowed: an even number from 2 on, since each "
-                          "opening is played from both seats")
+    if games % 2 or not 2 <= games <= MAX_GAMES:
+        raise OptionError(f"games is {quoted(games)}; allowed: an even number from 2 to "
+                          f"{MAX_GAMES:,}, since each opening is played from both seats, and the "
+                          "records of all games are held in memory")
     check_opening_plies(game, opening_plies)
-    if seed < 0:
-        raise OptionError(f"seed is {seed}; allowed: an integer from 0 on")
+    check_seed(seed)
 
 
 def open_games(

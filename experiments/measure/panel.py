@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from agents.networks.checkpoint import Checkpoint
+from agents.networks.checkpoint import Checkpoint, CheckpointError
 from agents.openings import longest_opening
 from agents.solve.perfect_play import exact_move_values
 from agents.training.config import RunConfig
@@ -54,6 +54,21 @@ def check_training(game: Game, config: RunConfig) -> None:
     for count in (config.evaluation_games, config.report_games):
         check_match(game, count, _opening_plies(game), config.seed)
     check_config(game, config)
+
+
+def check_history(checkpoint: Checkpoint) -> None:
+    """Raise `CheckpointError` for evaluations that a report could not show."""
+    try:
+        for evaluation in checkpoint.card["results"]["evaluations"]:
+            if evaluation["regret"] is not None:
+                Interval.from_dict(evaluation["regret"])
+            shares = {row["opponent"]: Interval(*map(float, row["win_rate_interval"]))
+                      for row in evaluation["rows"]}
+            if tuple(shares) != PANEL:
+                raise ValueError(f"it is against {', '.join(map(str, shares))}")
+    except (ValueError, TypeError, LookupError) as error:
+        raise CheckpointError(f"the card of checkpoint {str(checkpoint.path)!r} holds an "
+                              f"evaluation that is none of the panel's: {error!r}") from error
 
 
 def _opening_plies(game: Game) -> int:

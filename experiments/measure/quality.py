@@ -5,10 +5,12 @@ and Browne compute the concepts of "General Board Game Concepts", IEEE CoG 2021;
 Browne, "Automatic Generation and Evaluation of Recombination Games", PhD thesis, QUT 2008.
 
 Ludii judges positions by UCT; here the lead is player 0's VP margin after best play, the mean of
-what it is after two plies and after three: whoever has moved last has just gained by it.
+what it is after two plies and after three. Each of the two is better for whoever moves last in it,
+which is why curves show them apart, and show exact values where there are any.
 Everything is counted from the end of the opening, which the players did not choose.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -27,9 +29,13 @@ from experiments.measure.intervals import (
     Interval,
     bootstrap_mean_interval,
     percentile_intervals,
+    rate_interval,
+    share_interval,
 )
 
 LEAD_PLIES: Final = (2, 3)
+# Of a win, a draw and a loss.
+_RESULTS: Final = np.array([1.0, 0.0, -1.0])
 
 
 class Metric(NamedTuple):
@@ -49,10 +55,12 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType({
     "outcome uniformity": Metric("1 minus the variance of a player's result (+1, 0, -1), mean of "
                                  "both players", "Ludii, OutcomeUniformity"),
     "decisiveness": Metric("share of plies left when the winner first leads by more than the loser "
-                           "ever does; decided games", "Ludii, DecisivenessMoves"),
-    "drama": Metric("VP by which the later winner is behind, mean over positions; decided games",
+                           "ever does, the lead being the mean margin after two and after three "
+                           "plies of best play; decided games", "Ludii, DecisivenessMoves"),
+    "drama": Metric("VP by which the later winner is behind in this lead, mean over positions; "
+                    "decided games",
                     "Ludii, Drama; Browne's takes square roots"),
-    "lead changes": Metric("changes of who leads, per ply; from or to equality too",
+    "lead changes": Metric("changes of who has this lead, per ply; from or to equality too",
                            "Ludii, LeadChange"),
     "score difference": Metric("VP between winner and loser at the end", "Ludii, ScoreDifference"),
     "branching factor": Metric("legal moves per position", "Ludii, BranchingFactor"),
@@ -69,6 +77,8 @@ class Trace:
     """A finished game, judged ply by ply after its opening.
 
     winner: 0, 1 or None. leads: (plies + 1,), player 0's lead in VP before each ply and at the end.
+    after: (2, plies + 1), player 0's margin after two or three plies of best play, of which player
+    0 or player 1 makes the last.
     choices: (plies,), legal moves. entries and coverage are shares; plies counts the opening too.
     """
 
@@ -77,6 +87,7 @@ class Trace:
     timed_out: bool
     plies: int
     leads: npt.NDArray[np.float64]
+    after: npt.NDArray[np.float64]
     choices: npt.NDArray[np.int64]
     entries: float
     coverage: float
@@ -91,17 +102,18 @@ def trace_games(game: Game, records: Sequence[GameRecord]) -> list[Trace]:
     """Replay finished games of one length of opening, all at once."""
     longest = max(record.plies for record in records)
     states = game.initial_states(len(records))
-    margins = np.zeros((longest + 1, len(records)))
+    margins = np.zeros((longest + 1, 2, len(records)))
     choices, tokens = np.zeros((2, longest + 1, len(records)), dtype=np.int64)
     for ply in range(longest + 1):
-        margins[ply] = np.mean([leads(game, states, plies) for plies in LEAD_PLIES], axis=0)
+        for plies in LEAD_PLIES:
+            margins[ply, (ply + plies + 1) & 1] = leads(game, states, plies)
         choices[ply] = game.legal_action_masks(states).sum(axis=1)
         tokens[ply] = states["own"] | states["opposing"] | states["strongholds"]
         going_on = np.array([index for index, record in enumerate(records) if ply < record.plies],
                             dtype=np.int64)
         chosen = np.array([records[index].actions[ply] for index in going_on], dtype=np.int64)
         states[going_on] = game.apply_actions(states[going_on], chosen)
-    return [_trace(record, margins[:, index], choices[:, index], tokens[:, index])
+    return [_trace(record, margins[:, :, index], choices[:, index], tokens[:, index])
             for index, record in enumerate(records)]
 
 
@@ -120,7 +132,8 @@ def _trace(
     record: GameRecord, margins: npt.NDArray[np.float64], choices: npt.NDArray[np.int64],
     tokens: npt.NDArray[np.int64]
 ) -> Trace:
-    """Of one game: player 0's lead, the number of legal moves and all tokens (bits) by ply."""
+    """Of one game: player 0's margins by who moves last, legal moves and all tokens (bits) by ply.
+    """
     first, end = record.opening_plies, record.plies
     occupied = int(np.bitwise_or.reduce(tokens[first:end + 1]))
     return Trace(
@@ -128,7 +141,8 @@ def _trace(
         margin=record.final.margin,
         timed_out=record.final.reason == TURN_LIMIT,
         plies=end,
-        leads=margins[first:end + 1],
+        leads=margins[first:end + 1].mean(axis=1),
+        after=margins[first:end + 1].T,
         choices=choices[first:end],
         entries=sum(action < ENTRIES for action in record.actions[first:]) / (end - first),
         coverage=occupied.bit_count() / SQUARES,
@@ -158,10 +172,6 @@ def _lead_changes(trace: Trace) -> float:
 
 
 _OF_A_GAME: Final[Mapping[str, Callable[[Trace], float | None]]] = MappingProxyType({
-    "advantage": lambda trace: float(trace.winner == 0),
-    "completion": lambda trace: float(trace.winner is not None and not trace.timed_out),
-    "drawishness": lambda trace: float(trace.winner is None and not trace.timed_out),
-    "time-outs": lambda trace: float(trace.timed_out),
     "decisiveness": _decisiveness,
     "drama": _drama,
     "lead changes": _lead_changes,
@@ -173,18 +183,31 @@ _OF_A_GAME: Final[Mapping[str, Callable[[Trace], float | None]]] = MappingProxyT
 })
 
 
-# Measures of many games, from how many the first player wins, draws and loses: (..., 3)
+# Shares of games
+
+_SHARES: Final[Mapping[str, Callable[[Trace], bool]]] = MappingProxyType({
+    "advantage": lambda trace: trace.winner == 0,
+    "completion": lambda trace: trace.winner is not None and not trace.timed_out,
+    "drawishness": lambda trace: trace.winner is None and not trace.timed_out,
+    "time-outs": lambda trace: trace.timed_out,
+})
 
 
-def _balance(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    shares: npt.NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
-    return 1 - np.abs(shares[..., 0] - shares[..., 2])
+# Measures of many games
 
 
-def _uniformity(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    shares: npt.NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
-    mean = shares[..., 0] - shares[..., 2]
-    return 1 - (shares[..., 0] + shares[..., 2] - mean ** 2)
+def _balance(points: Interval) -> Interval:
+    """From the first player's share of the points, whose distance from 1/2 counts twice."""
+    ends = [abs(2 * end - 1) for end in (points.low, points.high)]
+    nearest = 0.0 if points.low <= 0.5 <= points.high else min(ends)
+    return Interval(1 - abs(2 * points.estimate - 1), 1 - max(ends), 1 - nearest)
+
+
+def _uniformity(wins: int, draws: int, losses: int) -> Interval:
+    """Without an interval: resamples of a variance that is near its greatest miss the truth."""
+    decided = (wins + losses) / (wins + draws + losses)
+    mean = (wins - losses) / (wins + draws + losses)
+    return Interval(1 - (decided - mean**2), math.nan, math.nan)
 
 
 def quality(traces: Sequence[Trace], seed: int) -> dict[str, Interval]:
@@ -198,23 +221,41 @@ def quality(traces: Sequence[Trace], seed: int) -> dict[str, Interval]:
         values = [value for value in map(measure, traces) if value is not None]
         if values:
             found[name] = bootstrap_mean_interval(values, rng)
+    for name, is_so in _SHARES.items():
+        found[name] = share_interval([is_so(trace) for trace in traces])
     results = [trace.winner for trace in traces]
-    counts = np.array([results.count(winner) for winner in (0, None, 1)], dtype=np.float64)
-    again = rng.multinomial(len(traces), counts / len(traces), size=RESAMPLES).astype(np.float64)
-    for name, of_counts in (("balance", _balance), ("outcome uniformity", _uniformity)):
-        (found[name],) = percentile_intervals(of_counts(counts[np.newaxis]),
-                                              of_counts(again)[:, np.newaxis])
+    wins, draws, losses = (results.count(winner) for winner in (0, None, 1))
+    found["balance"] = _balance(rate_interval((wins, draws, losses)))
+    found["outcome uniformity"] = _uniformity(wins, draws, losses)
     return {name: found[name] for name in METRICS if name in found}
 
 
-def skill_trace(results: Sequence[float]) -> float:
+def skill_trace(matches: Sequence[Sequence[tuple[int, int, int]]], seed: int = 0) -> Interval:
     """How far skill goes, in [0, 1]: Ludii, SkillTrace, by Stephenson and Soemers.
 
-    results: mean utility (+1 win, 0 draw, -1 loss) of a search against the same with half its
-    budget, the budget growing. With y the next result by linear regression, held within [0, 1], and
-    a the mean result, losses counting 0, it is y + (1 - y) a. At least two results are needed.
+    matches: of a search against the same with half its budget, the budget growing, each as wins,
+    draws and losses from each seat. With y the next mean result (+1 win, 0 draw, -1 loss) by linear
+    regression, held within [0, 1], and a the mean result, losses counting 0, it is y + (1 - y) a.
+    At least two matches are needed. The interval is that of the bootstrap over games.
     """
-    values = np.array(results, dtype=np.float64)
-    slope, start = np.polyfit(np.arange(len(values)), values, 1)
-    following = float(np.clip(start + slope * len(values), 0, 1))
-    return following + (1 - following) * float(np.maximum(values, 0).mean())
+    rng = np.random.default_rng(seed)
+    means, again = [], []
+    for match in matches:
+        counts = np.array([seat for seat in match if sum(seat)], dtype=np.float64)
+        sizes = counts.sum(axis=1)
+        drawn = rng.multinomial(sizes.astype(np.int64), counts / sizes[:, np.newaxis],
+                                size=(RESAMPLES, len(sizes)))
+        means.append(float((counts @ _RESULTS).sum() / sizes.sum()))
+        again.append((drawn @ _RESULTS).sum(axis=1) / sizes.sum())
+    (interval,) = percentile_intervals(_skill(np.array([means])), _skill(np.stack(again, axis=1))
+                                       [:, np.newaxis])
+    return interval
+
+
+def _skill(results: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The skill trace of each row of mean results, (n, matches)."""
+    slope, start = np.polyfit(np.arange(results.shape[1]), results.T, 1)
+    following = np.clip(start + slope * results.shape[1], 0, 1)
+    skill: npt.NDArray[np.float64] = following + (1 - following) * np.maximum(results, 0).mean(
+        axis=1)
+    return skill

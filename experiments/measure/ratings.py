@@ -9,28 +9,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import choix
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from castle_env.errors import OptionError
 from castle_env.game_record import GameRecord
-from experiments.measure.intervals import Interval, percentile_intervals, wilson_interval
+from experiments.measure.intervals import Interval, rate_interval
 from experiments.measure.records import distinct_games
+from experiments.measure.strengths import dispersion, fit, limits, with_prior
 
 # Points of strength on the Elo scale per unit of Bradley–Terry log-strength: a lead of 400 points
 # means odds of 10 to 1.
 ELO_SCALE: Final = 400 / math.log(10)
-RESAMPLES: Final = 1000
-
-# Each player is taken to have won this much of a game, and lost as much, from each seat against
-# each other player: 0.4 of a drawn game per pair. Without it, a player who won all games would have
-# no finite rating, and neither would players who are not linked by games. Much more of it draws
-# ratings that lie far apart together, and their intervals miss the truth more often than they say.
-PRIOR_WINS: Final = 0.1
-
-_MAX_ITERATIONS: Final = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +66,20 @@ class CrossTable:
 class Rating:
     """Strength of one player: Elo scale, the mean of all players being 0.
 
-    points and games are those of its distinct games against all others.
+    lead: how far it is ahead of the next player; None for the last. points and games are those of
+    its distinct games against all others.
     """
 
     player: str
     rating: Interval
+    lead: Interval | None
     points: float
     games: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"player": self.player, "rating": self.rating.to_dict(), "points": self.points,
+        return {"player": self.player, "rating": self.rating.to_dict(),
+                "lead": self.lead and self.lead.to_dict(), "points": self.points,
                 "games": self.games}
 
 
@@ -132,21 +126,46 @@ def cross_table(records: Iterable[GameRecord]) -> CrossTable:
     return CrossTable(rulesets[0], players, counts)
 
 
-def rate(table: CrossTable, rng: np.random.Generator) -> tuple[Rating, ...]:
-    """Bradley–Terry ratings with bootstrap intervals, the strongest player first.
+def rate(table: CrossTable) -> tuple[Rating, ...]:
+    """Bradley–Terry ratings with their intervals, the strongest player first.
 
-    Maximum likelihood of all games together (choix; Hunter 2004, Maystre and Grossglauser 2015),
-    where a draw is half a win and half a loss, and `PRIOR_WINS` is added to keep ratings finite.
-    Resamples draw the games of each pair and seat anew, as many as were played; the prior takes
-    part in the drawing, since otherwise a pair with one winner only would show no uncertainty.
+    A draw is half a win and half a loss. Estimates are the likeliest with Jeffreys' prior, which
+    keeps them finite; intervals are those of the profile likelihood, without an end where the games
+    set none, see `experiments.measure.strengths`. Names do not matter.
     """
-    strengths = _fit(table.counts.astype(np.float64))
-    resampled = np.stack([_fit(counts, strengths) for counts in _resamples(table.counts, rng)])
-    intervals = percentile_intervals(strengths * ELO_SCALE, resampled * ELO_SCALE)
-    points, games = table.points().sum(axis=1), table.games().sum(axis=1)
-    ratings = [Rating(player, intervals[i], float(points[i]), int(games[i]))
-               for i, player in enumerate(table.players)]
-    return tuple(sorted(ratings, key=lambda rating: (-rating.rating.estimate, rating.player)))
+    points = table.points()
+    estimates = fit(with_prior(points[np.newaxis]))[0]
+    order = sorted(range(len(points)), key=lambda i: (-round(float(estimates[i]), 9),
+                                                      table.players[i]))
+    own = np.eye(len(points)) - 1 / len(points)
+    contrasts = np.concatenate([own[order], own[order[:-1]] - own[order[1:]]])
+    ends = limits(points, _spread(table), contrasts)
+    found = [_interval(float(contrast @ estimates), *map(float, end))
+             for contrast, end in zip(contrasts, ends, strict=True)]
+    leads = [*found[len(order):], None]
+    totals, games = points.sum(axis=1), table.games().sum(axis=1)
+    return tuple(Rating(table.players[i], rating, lead, float(totals[i]), int(games[i]))
+                 for i, rating, lead in zip(order, found, leads, strict=False))
+
+
+def _interval(estimate: float, low: float, high: float) -> Interval:
+    """On the Elo scale; unknown where both ends are open."""
+    if math.isinf(low) and math.isinf(high):
+        low = high = math.nan
+    return Interval(*(ELO_SCALE * value for value in (
+        estimate, min(low, estimate), max(high, estimate))))
+
+
+def _spread(table: CrossTable) -> float:
+    """The `dispersion` of all games."""
+    counts = table.counts.astype(np.float64)
+    sizes = counts.sum(axis=2)
+    points, squares = counts @ (1.0, 0.5, 0.0), counts @ (1.0, 0.25, 0.0)
+    several = sizes > 1
+    variances = (squares - points**2 / np.maximum(sizes, 1)) / np.maximum(sizes - 1, 1)
+    within = np.array([(sizes * variances)[several].sum()])
+    results = table.points()[np.newaxis]
+    return float(dispersion(results, within, fit(results))[0])
 
 
 def _points(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -154,28 +173,6 @@ def _points(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     wins, draws, losses = np.moveaxis(counts, 2, 0)
     points: npt.NDArray[np.float64] = wins + losses.T + (draws + draws.T) / 2
     return points
-
-
-def _fit(
-    counts: npt.NDArray[np.float64], start: npt.NDArray[np.float64] | None = None
-) -> npt.NDArray[np.float64]:
-    """Log-strengths (n,) with mean 0 for counts (n, n, 3)."""
-    wins = _points(counts) + 2 * PRIOR_WINS
-    np.fill_diagonal(wins, 0.0)
-    strengths: npt.NDArray[np.float64] = choix.ilsr_pairwise_dense(
-        wins, initial_params=start, max_iter=_MAX_ITERATIONS)
-    strengths -= strengths.mean()
-    return strengths
-
-
-def _resamples(
-    counts: npt.NDArray[np.int64], rng: np.random.Generator
-) -> npt.NDArray[np.float64]:
-    """Counts of `RESAMPLES` tournaments like the given one, (resamples, n, n, 3)."""
-    weights = counts + np.array([PRIOR_WINS, 0.0, PRIOR_WINS])
-    chances = weights / weights.sum(axis=2, keepdims=True)
-    drawn = rng.multinomial(counts.sum(axis=2), chances, size=(RESAMPLES, *counts.shape[:2]))
-    return drawn.astype(np.float64)
 
 
 def find_cycles(table: CrossTable) -> tuple[Cycle, ...]:
@@ -194,7 +191,7 @@ def find_cycles(table: CrossTable) -> tuple[Cycle, ...]:
 
 
 def _cycle(table: CrossTable, cycle: tuple[int, ...]) -> Cycle:
-    points, games = table.points(), table.games()
     pairs = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
     return Cycle(tuple(table.players[i] for i in cycle),
-                 tuple(wilson_interval(float(points[i, j]), int(games[i, j])) for i, j in pairs))
+                 tuple(rate_interval(table.counts[i, j], table.counts[j, i, ::-1])
+                       for i, j in pairs))

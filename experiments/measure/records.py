@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from castle_env.errors import OptionError
 from castle_env.game_record import GameRecord
-from experiments.measure.intervals import Interval, bootstrap_mean_interval, wilson_interval
+from experiments.measure.intervals import Interval, bootstrap_mean_interval, rate_interval
 from experiments.play.games_file import new_games_file
 
 
@@ -112,17 +113,20 @@ def summarise(
 def _row(by_seat: Sequence[Sequence[GameRecord]], seat: int | None, seed: int) -> SummaryRow:
     """Row of the agent that sat in seat s in the games `by_seat[s]`; `seat` None takes both."""
     seats = (0, 1) if seat is None else (seat,)
-    views = [(game, s) for s in seats for game in distinct_games(by_seat[s])]
-    points = [game.points_of(s) for game, s in views]
-    margins = [game.margin_of(s) for game, s in views]
+    by_view = [[(game, s) for game in distinct_games(by_seat[s])] for s in seats]
+    views = list(chain(*by_view))
+    points = [[game.points_of(s) for game, s in group] for group in by_view]
+    results = [(group.count(1.0), group.count(0.5), group.count(0.0)) for group in points]
+    wins, draws, losses = map(sum, zip(*results, strict=True))
+    margins = [[game.margin_of(s) for game, s in group] for group in by_view]
     (game, s), count = views[0], len(views)
     return SummaryRow(
         agent=game.players[s], opponent=game.players[1 - s],
         ruleset=game.rules.name, mode=game.rules.mode, seat=seat,
         games=sum(len(by_seat[s]) for s in seats), distinct_games=count,
-        wins=points.count(1.0), draws=points.count(0.5), losses=points.count(0.0),
-        win_rate=wilson_interval(sum(points), count),
-        margin=bootstrap_mean_interval(margins, np.random.default_rng(seed)),
+        wins=wins, draws=draws, losses=losses,
+        win_rate=rate_interval(*results),
+        margin=bootstrap_mean_interval(margins[0], np.random.default_rng(seed), *margins[1:]),
         mean_plies=sum(game.plies for game, _ in views) / count,
         reasons=dict(sorted(Counter(game.final.reason for game, _ in views).items())),
     )

@@ -20,7 +20,11 @@ from agents.tasks import MapTasks
 from castle_env import Game, Ruleset
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
-from experiments.measure.intervals import Interval, stratified_mean_interval
+from experiments.measure.intervals import (
+    Interval,
+    stratified_mean_interval,
+    stratified_share_interval,
+)
 from experiments.measure.match import GROUP, PANEL, agent_of, play_out
 from experiments.measure.records import SummaryRow, summarise
 from experiments.measure.truth_set import TruthSet, shipped_truth_set
@@ -186,7 +190,7 @@ def move_rows(truth: TruthSet, regrets: Floats, optimal: Floats) -> tuple[MoveRo
         rows = [found for found in rows if len(found)]
         return MoveRow(first, last, sum(map(len, rows)),
                        stratified_mean_interval([regrets[found] for found in rows]),
-                       stratified_mean_interval([optimal[found] for found in rows], 0, 1))
+                       stratified_share_interval([optimal[found] for found in rows]))
 
     return tuple(row(*span) for span in (ALL_PLIES, LATER_PLIES, *BANDS))
 

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.runs import write_bytes_atomic, write_json_atomic
+from agents.runs import write_with_card_atomic
 from agents.solve.exact_values import ILLEGAL, Values
 from castle_env import Game
 from castle_env.board import ENTRIES
@@ -86,8 +86,7 @@ def save_truth_set(path: Path, truth: TruthSet) -> None:
         buffer, states=truth.states.view(np.int64).reshape(len(truth), -1),
         values=values.astype(np.int8), sources=truth.sources)
     data = buffer.getvalue()
-    write_bytes_atomic(path, data)
-    write_json_atomic(path.with_suffix(".json"), {
+    write_with_card_atomic(path, data, path.with_suffix(".json"), {
         "format": FORMAT, **truth.card, "positions": len(truth),
         "sha256": hashlib.sha256(data).hexdigest()})
 

@@ -13,6 +13,7 @@ from castle_env.game_file import GameFileError, format_game, read_games
 from castle_env.game_record import GameRecord, Note
 from castle_env.ruleset import STORM
 from experiments.measure.judged_moves import JudgedMove, judge_game
+from experiments.output import results_before_output
 from experiments.report.judged_moves import print_moves, totals
 
 # What an analysis adds to a comment, so that another one can take it away again.
@@ -36,15 +37,16 @@ def analyse_file(
     games = read_storm_games(path)
     results: list[dict[str, Any]] = []
     done: list[GameRecord] = []
-    try:
-        for saved, values in _analysed(games):
-            done.append(annotated(saved, values))
-            results.append({"ruleset": saved.rules.to_dict(),
-                            "moves": [asdict(value) for value in values]})
-    finally:
-        if done:
-            write_text_atomic(out, "\n".join(map(format_game, done + games[len(done):])))
-            print(f"written: {out}")
+    with results_before_output(out):
+        try:
+            for saved, values in _analysed(games):
+                done.append(annotated(saved, values))
+                results.append({"ruleset": saved.rules.to_dict(),
+                                "moves": [asdict(value) for value in values]})
+        finally:
+            if done:
+                write_text_atomic(out, "\n".join(map(format_game, done + games[len(done):])))
+                print(f"written: {out}")
     return results
 
 

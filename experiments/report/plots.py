@@ -5,6 +5,7 @@ those of Okabe and Ito, told apart by colour-blind people too, and series differ
 and line styles as well.
 """
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -289,10 +290,14 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
     written.
     """
     figure, axes = new_figure(f"Bradley–Terry ratings, {subject}",
-                           "Elo scale, on average 0; line: 95% bootstrap interval",
+                           "Elo scale, on average 0; line: 95% interval",
                            7.5, 1.7 + 0.42 * len(ratings))
+    known = [end for rating in ratings.values()
+             for end in (rating.estimate, rating.low, rating.high) if math.isfinite(end)]
     for row, rating in enumerate(ratings.values()):
-        axes.plot([rating.low, rating.high], [row, row], color=BLUE, linewidth=2.2, marker="|",
+        low, high = (min(max(end, min(known) - 100), max(known) + 100)
+                     for end in (rating.low, rating.high))
+        axes.plot([low, high], [row, row], color=BLUE, linewidth=2.2, marker="|",
                   markersize=8)
         axes.plot([rating.estimate], [row], marker="o", markersize=8, color=BLUE,
                   markeredgecolor="white")

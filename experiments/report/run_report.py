@@ -12,6 +12,7 @@ from castle_env import Game
 from castle_env.game_record import GameRecord
 from experiments.measure.intervals import Interval
 from experiments.measure.records import Summary, SummaryRow, distinct_games
+from experiments.measure.weights import weights_of
 from experiments.options import RESULTS, command_line
 from experiments.report.gain import gain_markdown
 from experiments.report.plain_text import markdown_code, markdown_text
@@ -26,11 +27,21 @@ from experiments.report.tables import (
 
 
 def write_results(folder: Path, config: Mapping[str, Any], game: Game, results: Any) -> None:
-    """Write `results.json`: command, config, ruleset, versions, machine, git commit and results."""
+    """Write `results.json`: command, config, weights of agents, ruleset, versions, machine, git
+    commit and results.
+    """
     write_json_atomic(folder / RESULTS, {
-        "command": command_line(), "config": config, "ruleset": game.rules.to_dict(),
+        "command": command_line(), "config": config, "weights": weights_of(_agents_of(config)),
+        "ruleset": game.rules.to_dict(),
         "ruleset_digest": game.rules.digest, "environment": environment_info(), "results": results,
     })
+
+
+def _agents_of(config: Mapping[str, Any]) -> list[str]:
+    """Names of the agents that a command's options name."""
+    names = [config.get("agent"), config.get("opponent"), *config.get("agents", ()),
+             *config.get("baselines", ())]
+    return [name for name in names if name is not None]
 
 
 def draw_summaries(
@@ -117,8 +128,14 @@ def intro(title: str, command: str, game: Game, seed: int) -> str:
 
 
 def circumstances() -> str:
-    """Versions, machine and git commit in small print."""
-    environment = environment_info()
+    """Versions, machine and git commit of this process in small print."""
+    return circumstances_text(environment_info())
+
+
+def circumstances_text(environment: Mapping[str, Any] | None) -> str:
+    """The same of anything that was made with what `environment_info` gave, if that was kept."""
+    if environment is None:
+        return "<sub>made by an earlier version, which did not keep its commit</sub>\n"
     versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
     machine = environment["machine"]
     return (f"<sub>{versions}; Python {environment['python']}; {machine['processor']}, "

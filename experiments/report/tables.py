@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -70,21 +71,29 @@ def to_rich(table: Table) -> rich.table.Table:
 
 def percent(share: Interval, digits: int = 1) -> str:
     """A share with its interval: "62.5% [58.1, 66.7]"."""
-    low, high = f"{share.low:.{digits}%}", f"{share.high:.{digits}%}"
-    ends = f" [{low}, {high}]".replace("%", "") if share.is_known else ""
+    ends = _ends(share, f".{digits}%").replace("%", "")
     return f"{share.estimate:.{digits}%}{ends}"
 
 
 def plain(value: Interval, digits: int = 2) -> str:
     """A value with its interval: "1.25 [0.90, 1.60]"."""
-    ends = f" [{value.low:.{digits}f}, {value.high:.{digits}f}]" if value.is_known else ""
-    return f"{value.estimate:.{digits}f}{ends}"
+    return f"{value.estimate:.{digits}f}{_ends(value, f'.{digits}f')}"
 
 
 def signed(value: Interval, digits: int = 2) -> str:
     """A signed value with its interval: "+1.25 [+0.90, +1.60]"."""
-    ends = f" [{value.low:+.{digits}f}, {value.high:+.{digits}f}]" if value.is_known else ""
-    return f"{value.estimate:+.{digits}f}{ends}"
+    return f"{value.estimate:+.{digits}f}{_ends(value, f'+.{digits}f')}"
+
+
+def _ends(value: Interval, form: str) -> str:
+    """Both ends, or the one limit that there is: "[at least +261]"."""
+    if not value.is_known:
+        return ""
+    if math.isinf(value.high):
+        return f" [at least {value.low:{form}}]"
+    if math.isinf(value.low):
+        return f" [at most {value.high:{form}}]"
+    return f" [{value.low:{form}}, {value.high:{form}}]"
 
 
 def summary_table(rows: Iterable[SummaryRow], title: str) -> Table:
@@ -113,10 +122,11 @@ def terminal_table(rows: Iterable[SummaryRow], title: str) -> Table:
 def ratings_table(ratings: Iterable[Rating], title: str) -> Table:
     """Ratings in the order given."""
     cells = tuple((str(place), rating.player, signed(rating.rating, digits=0),
+                   "" if rating.lead is None else signed(rating.lead, digits=0),
                    f"{rating.points:g}", str(rating.games))
                   for place, rating in enumerate(ratings, start=1))
-    columns = ("place", "player", "rating", "points", "distinct games")
-    return Table(title, columns, cells, frozenset({0, 2, 3, 4}))
+    columns = ("place", "player", "rating", "ahead of the next", "points", "distinct games")
+    return Table(title, columns, cells, frozenset(range(2, 6)) | {0})
 
 
 def cross_table_table(table: CrossTable, title: str) -> Table:

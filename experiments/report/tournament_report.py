@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
 import rich
 
 from castle_env import Game
@@ -17,6 +16,13 @@ from experiments.report import plots
 from experiments.report import run_report as report
 from experiments.report.tables import cross_table_table, ratings_table, to_markdown, to_rich
 
+RATINGS_READING: Final = """\
+Bradley–Terry ratings on the Elo scale: 400 points are odds of 10 to 1, and the mean of all players
+is 0. They are the likeliest ones with Jeffreys' prior, which is worth one game less than there are
+players. Intervals are those of the profile likelihood, at 95%. A player who won or lost everything
+has one limit only, and one between such players none; what is estimated there rests on the prior.
+"""
+
 
 def write(
     folder: Path, game: Game, config: Mapping[str, Any], agents: Sequence[str],
@@ -27,7 +33,7 @@ def write(
     agents: names, each pair of which has played. seed: of the bootstrap.
     """
     table = ratings.cross_table(records)
-    rated = ratings.rate(table, np.random.default_rng(seed))
+    rated = ratings.rate(table)
     cycles = ratings.find_cycles(table)
     summaries = [summarise(records, a, b, seed) for a, b in combinations(agents, 2)]
     report.write_results(folder, config, game, {
@@ -39,7 +45,8 @@ def write(
     title = f"Tournament in {game.rules.name}"
     path = report.write_report(folder, [
         report.intro(title, command_line(), game, seed),
-        "## Ratings\n", to_markdown(ratings_table(rated, "")), "![Ratings](ratings.png)\n",
+        "## Ratings\n", RATINGS_READING, to_markdown(ratings_table(rated, "")),
+        "![Ratings](ratings.png)\n",
         _cycles_text(cycles), "## Who beats whom\n", to_markdown(cross_table_table(table, "")),
         "![Cross-table](cross-table.png)\n",
         "## All pairs\n", report.READING, report.summary_markdown(summaries),

@@ -1,9 +1,10 @@
 """Cells of a study: computed on a backend, kept in a file of JSON lines, never computed twice.
 
 A cell is one thing to compute for one ruleset. Its key is made of the ruleset's digest and of all
-that is computed, so that a cell is the same in every study that asks for it. Its row has `key`,
-`kind`, `ruleset` (its name in the study), `digest`, `params`, `seed`, `command`, `cpu_seconds` and
-either `result` or `error`.
+that is computed, the weights of agents among it, so that a cell is the same in every study that
+asks for it. Its row has `key`, `kind`, `ruleset` (its name in the study), `digest`, `params`,
+`seed`, `weights` (SHA-256 by agent), `command`, `made_by` (versions, machine and git commit),
+`cpu_seconds` and either `result` or `error`.
 """
 
 import hashlib
@@ -17,9 +18,10 @@ from time import process_time
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from agents.runs import RunError
+from agents.runs import RunError, environment_info
 from castle_env import Game, Ruleset
 from experiments.backend import Backend
+from experiments.measure.weights import weights_of
 
 Row: TypeAlias = dict[str, Any]
 Compute: TypeAlias = Callable[[Game, Mapping[str, Any], int | None], dict[str, Any]]
@@ -32,6 +34,9 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "restricted-match": ("experiments.studies.played.cells", "restricted_match_cell"),
     "training": ("experiments.studies.trained.cells", "training_cell"),
 })
+
+# Kinds of cells whose results have changed, or depend on weights, with the number of their form.
+FORMATS: Final[Mapping[str, int]] = MappingProxyType({"match": 2, "restricted-match": 2})
 
 
 @dataclass(frozen=True)
@@ -50,16 +55,27 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """Sixteen hex digits, the same for all cells that compute the same (SHA-256)."""
-        text = json.dumps([self.kind, self.rules.digest, dict(self.params), self.seed],
-                          sort_keys=True)
+        parts = [self.kind, self.rules.digest, dict(self.params), self.seed]
+        if self.kind in FORMATS:
+            parts += [FORMATS[self.kind], self.weights]
+        text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def weights(self) -> dict[str, str]:
+        """SHA-256 of the weights of its agents that are networks, by name."""
+        config = self.params.get("config", {})
+        names = [*self.params.get("agents", ()), *config.get("baselines", ()),
+                 config.get("opponent", "")]
+        return weights_of(names)
 
 
 def compute(cell: Cell) -> Row:
     """A cell's row without its command; what goes wrong is in it as `error`."""
     started = process_time()
     row: Row = {"key": cell.key, "kind": cell.kind, "ruleset": cell.rules.name,
-                "digest": cell.rules.digest, "params": dict(cell.params), "seed": cell.seed}
+                "digest": cell.rules.digest, "params": dict(cell.params), "seed": cell.seed,
+                "weights": cell.weights}
     try:
         module, function = KINDS[cell.kind]
         compute_kind: Compute = getattr(import_module(module), function)
@@ -89,8 +105,10 @@ def run_cells(
         with open(file, "ab") as lines:
             lines.truncate(whole)
 
+            made_by = environment_info()
+
             def keep(index: int, row: Row) -> None:
-                row = row | {"command": command}
+                row = row | {"command": command, "made_by": made_by}
                 rows[row["key"]] = row
                 lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
                 lines.flush()
@@ -100,6 +118,12 @@ def run_cells(
     except OSError as error:
         raise RunError(f"cannot write {str(file)!r}: {error.strerror or error}") from error
     return {cell.key: rows[cell.key] for cell in cells}
+
+
+def missing(cells: Sequence[Cell], file: Path) -> list[Cell]:
+    """The cells of which the file holds no result; raises `RunError`."""
+    rows, _ = read_cells(file)
+    return [cell for cell in cells if "result" not in rows.get(cell.key, {})]
 
 
 def failed_rows(rows: Mapping[str, Row]) -> list[Row]:

@@ -69,19 +69,38 @@ def write(
     """
     write_json_atomic(folder / "results.json", {
         "study": study.name, "description": study.description, "command": command,
-        "environment": environment_info(), "answer": findings.answer, **findings.results(),
-        "failed": failed_rows(rows),
+        "environment": environment_info(), "made_by": _makers(rows), "answer": findings.answer,
+        **findings.results(), "failed": failed_rows(rows),
     })
     parts = [
         f"# {markdown_text(study.description)}\n", findings.answer + "\n",
         f"Study {markdown_code(study.name)}, {len(rows)} cells; command "
         f"{markdown_code(command)}.\n",
-        report.circumstances(), *findings.pictures(folder), *findings.tables(),
+        _made_by(rows), *findings.pictures(folder), *findings.tables(),
         "## How to read this\n", *findings.reading(), _TRACING, *_failures(rows),
     ]
     path = report.write_report(folder, parts)
     write_text_atomic(folder / "report.html", to_html("\n".join(parts), folder, study.description))
     return path
+
+
+def _makers(rows: Mapping[str, Row]) -> list[dict[str, Any]]:
+    """What the rows were made by, each once, with how many cells it made."""
+    makers: list[dict[str, Any]] = []
+    for row in rows.values():
+        made_by = row.get("made_by")
+        same = next((maker for maker in makers if maker["made_by"] == made_by), None)
+        if same is None:
+            makers.append({"made_by": made_by, "cells": 1})
+        else:
+            same["cells"] += 1
+    return makers
+
+
+def _made_by(rows: Mapping[str, Row]) -> str:
+    """Versions, machine and git commit of all cells, in small print."""
+    return "\n".join(f"<sub>{maker['cells']} cells:</sub> "
+                     + report.circumstances_text(maker["made_by"]) for maker in _makers(rows))
 
 
 def to_html(text: str, folder: Path, title: str) -> str:

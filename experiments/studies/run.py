@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from agents.runs import write_text_atomic
+from agents.locks import locked
+from agents.runs import RunError, write_text_atomic
 from castle_env import OptionError
 from experiments.backend import Backend
 from experiments.options import StudyOptions, command_line
+from experiments.output import results_before_output
 from experiments.progress import progress_bar
 from experiments.studies import report
-from experiments.studies.cells import Row, failed_rows, run_cells
+from experiments.studies.cells import Row, failed_rows, missing, run_cells
 from experiments.studies.keys import StudyError
 from experiments.studies.load import Study, load_study
 from experiments.studies.rulesets.findings import find_rulesets
@@ -41,17 +43,22 @@ def run_options(options: StudyOptions, command: str, prefix: str) -> None:
                           "allowed: one of them")
     study = (load_study(options.resume / STUDY, command, f"--resume {options.resume}")
              if options.study is None else load_study(options.study, command))
-    run_study(study, options.resume, options.start())
+    if not options.resume.is_dir():
+        raise RunError(f"no folder {str(options.resume)!r}; allowed: that of a study to go on with")
+    with locked(options.resume), results_before_output(options.resume):
+        run_study(study, options.resume, options.start())
     options.write_results_of(options.resume)
 
 
 def run_study(study: Study, folder: Path, backend: Backend) -> None:
     """Compute the cells that `folder` lacks, print what was found, and write the report.
 
-    Raises `StudyError`, after the report is written, if some cells failed.
+    Raises `CastleError` for cells that cannot be computed, before anything is, and `StudyError`,
+    after the report is written, if some cells failed.
     """
-    write_text_atomic(folder / STUDY, study.text)
     cells = study.cells()
+    study.check(missing(cells, folder / CELLS))
+    write_text_atomic(folder / STUDY, study.text)
     with progress_bar(study.description, len(cells)) as advance:
         rows = run_cells(cells, folder / CELLS, backend, command_line(), advance)
     findings = findings_of(study, rows)

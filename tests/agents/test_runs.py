@@ -6,14 +6,17 @@ import os
 import re
 import stat
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from agents import runs as files
+from agents.locks import locked
 from agents.runs import (
     RunError,
     atomic_path,
+    clear,
     create_run_folder,
     environment_info,
     unique_run_folder,
@@ -168,3 +171,42 @@ def test_git_commit_of_a_checkout_and_of_none(tmp_path, monkeypatch):
     assert files._git_commit(project / "inner") is None
     monkeypatch.setenv("PATH", "")
     assert files._git_commit(project) is None
+
+
+# Folders that a kill left
+
+
+def test_a_folder_without_anything_to_keep_is_used_again(tmp_path: Path) -> None:
+    folder = create_run_folder(tmp_path, "run")
+    leftovers = ("tensorboard/events.out.tfevents.1.host", ".results.0123abcd.json", ".lock",
+                 "study.toml", "checkpoints/step-0000000000.pt")
+    for name in leftovers:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("half")
+    (folder / "cells.jsonl").touch()
+    assert create_run_folder(tmp_path, "run") == folder
+    with locked(folder):
+        clear(folder)
+        assert [path.name for path in folder.iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("kept", [
+    ("results.json",), ("cells.jsonl", "study.toml"), ("study.toml",), ("notes.txt",),
+    ("checkpoints/step-0000000000.pt", "checkpoints/step-0000000000.json"), (".env",),
+    ("games.castle",), ("games.castle.part",)])
+def test_a_folder_with_something_to_keep_is_left_as_it_is(
+    tmp_path: Path, kept: tuple[str, ...]
+) -> None:
+    folder = create_run_folder(tmp_path, "run")
+    for name in kept:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("whole")
+    with pytest.raises(RunError, match="exists already"):
+        create_run_folder(tmp_path, "run")
+    with pytest.raises(RunError, match="exists already"):
+        clear(folder)
+    assert all((folder / name).read_text() == "whole" for name in kept)
+
+
+def test_a_made_up_name_is_never_that_of_another_run(tmp_path: Path) -> None:
+    assert len({unique_run_folder(tmp_path, "run") for _ in range(5)}) == 5

@@ -55,8 +55,8 @@ def written(folder: Path) -> Any:
     if not (folder / "results.json").exists():
         return None
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert {"command", "config", "ruleset", "ruleset_digest", "environment", "results"} == set(
-            results)
+    assert {"command", "config", "weights", "ruleset", "ruleset_digest", "environment",
+            "results"} == set(results)
     assert results["environment"]["packages"]["numpy"]
     return results
 
@@ -349,8 +349,7 @@ def test_the_table_of_extras_is_that_of_the_package():
     installed = {extra: " ".join(needs) for extra, needs in
                  project["optional-dependencies"].items()}
     distributions = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib",
-                     "PIL": "pillow", "pydantic": "fastapi", "pyspiel": "open_spiel",
-                     "starlette": "fastapi"}
+                     "PIL": "pillow", "pyspiel": "open_spiel", "starlette": "fastapi"}
     for module, extra in EXTRAS.items():
         assert distributions.get(module, module) in installed[extra]
 
@@ -475,6 +474,19 @@ BAD = {
     "demo of a negative seed": (["demo", "--seed", -1], ["seed is -1"]),
     "device that is none": (["train", "--device", "abacus"], ["device is 'abacus'", "cpu"]),
     "device that is not here": (["train", "--device", "meta"], ["device is 'meta'", "cpu"]),
+    "games without end": (["evaluate", "random", "greedy", "--games", 10**12],
+                          ["games is 1000000000000", "1,000,000", "memory"]),
+    "a tournament without end": (["tournament", "random", "greedy", "--games", 10**25],
+                                 ["games is 1", "1,000,000"]),
+    "a report without end": (["train", "--report-games", 10**12], ["report_games is 1"]),
+    "depth without end": (["perft", "storm", "--depth", 10**25], ["depth is 1", "0 to"]),
+    "a seed without end": (["evaluate", "random", "greedy", "--seed", 10**4000], ["seed is 1"]),
+    "too many processes": (["evaluate", "random", "greedy", "--workers", 10**25],
+                           ["workers is 1"]),
+    "threads without end": (["solve", "--threads", 10**25], ["threads is 1"]),
+    "memory without end": (["solve", "--memory", f"{10**25}GiB"], ["memory is", "allowed"]),
+    "a huge integer in a ruleset": (["perft", "huge.toml"], ["huge.toml", "'max_plies'", "bits"]),
+    "regret without end": (["regret", "greedy", "--positions", 10**25], ["positions is 1"]),
     "until alone": (["train", "--until", 5], ["until", "--resume", "--steps"]),
     "resume with other options": (["train", "--resume", "old/run", "--learning-rate", 0.5],
                                   ["other options", "--resume", "--until"]),
@@ -488,7 +500,9 @@ def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, kind)
     arguments, mentioned = BAD[kind]
     (tmp_path / "malformed.toml").write_text("mode = \n[")
     (tmp_path / "key.toml").write_text("modes = 'storm'\n")
+    (tmp_path / "huge.toml").write_text(f"mode = 'storm'\nmax_plies = 0x{'f' * 4000}\n")
     (tmp_path / "old" / "run").mkdir(parents=True)
+    (tmp_path / "old" / "run" / "notes.txt").write_text("mine")
     before = files_in(tmp_path)
     ended = castle(*arguments)
     assert ended.status == 2
@@ -505,6 +519,9 @@ def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, kind)
     ["evaluate", "random"], ["evaluate", "random", "greedy", "--games", "1.5"],
     ["evaluate", "random", "greedy", "random"], ["train", "--mode", "chess"],
     ["train", "--steps", "0"], ["train", "--gamma", "2"], ["train", "--channels"],
+    ["train", "--num-envs", str(10**25)], ["train", "--n-steps", str(10**25)],
+    ["train", "--threads", str(10**25)], ["train", "--channels", str(10**25)],
+    ["evaluate", "random", "greedy", "--games", "1" * 5000],
     ["train", "--wings", "2"], ["demo", "--mode", "storm"]])
 def test_arguments_that_cannot_be_read(castle, tmp_path, arguments):
     ended = castle(*arguments)

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from minimax import rng
+from minimax import rng, winning_now
 
 from castle_env import Game, Position
 from castle_env.position import PositionArray
+
+MOST_DRAWS = 50
 
 
 def know_nothing(states: PositionArray) -> tuple[Any, Any]:
@@ -36,3 +38,17 @@ def late_positions(game: Game, plies: int, most: int, seed: int = 0) -> list[Pos
             path.append(game.apply(path[-1], int(source.choice(game.legal_actions(path[-1])))))
         found += [state for state in path[-1 - plies:-1] if len(game.legal_actions(state)) > 1]
     return found[:most]
+
+
+def won_positions(game: Game, seats: set[int], after_pass: bool) -> list[Position]:
+    """Positions of random games with a win in one: 100 or more, of each seat, and after a pass.
+
+    So many games are drawn that there are such positions, whatever the seed.
+    """
+    found: list[Position] = []
+    for seed in range(MOST_DRAWS):
+        found += [state for state in late_positions(game, 2, 200, seed) if winning_now(game, state)]
+        if len(found) >= 100 and {state.ply & 1 for state in found} >= seats and (
+                not after_pass or any(state.bastion == 0 for state in found)):
+            return found
+    raise AssertionError(f"none of these in {MOST_DRAWS} draws")

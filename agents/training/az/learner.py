@@ -18,6 +18,7 @@ from agents.search.puct import value_factor
 from agents.training.az.replay import ReplayWindow, unpack
 from agents.training.az.selfplay import SelfPlay
 from agents.training.config import AZConfig
+from agents.training.resuming import check_optimizer
 from agents.training.tensors import to_arrays, to_tensors
 from castle_env.game import Game
 from castle_env.observation import OBSERVATION_SHAPE
@@ -149,6 +150,7 @@ class AZLearner:
         """Take up what `get_state` gave."""
         self.network.load_state_dict(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
+        check_optimizer(self.optimizer)
         self.window.set_state(to_arrays(state["window"]))
         self.selfplay.set_state(to_arrays(state["selfplay"]))
         self._rng.bit_generator.state = state["random"]

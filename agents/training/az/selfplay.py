@@ -12,6 +12,7 @@ from agents.search.puct import Evaluator, search_weights, value_factor
 from agents.search.puct_tree import Nodes, expand, new_trees, reset
 from agents.training.az.replay import Samples, most_actions, pack
 from agents.training.config import AZConfig
+from agents.training.resuming import check_positions
 from castle_env.game import Game
 from castle_env.options import rewards_of
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
@@ -201,6 +202,7 @@ class SelfPlay:
         self._values[played] = state["values"]
         self.ended = state["ended"]
         self.rng.bit_generator.state = state["rng"]
+        check_positions(self.game, self._states)
 
 
 def _plain(states: PositionArray) -> Ints:

@@ -8,14 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.search.restricted_alphabeta import restricted_alphabeta
+from agents.solve.exact_values import LAST_PLIES
+from agents.solve.perfect_play import exact_move_values
 from castle_env import Agent, Game, make_agent
-from experiments.measure.intervals import RESAMPLES, Interval, percentile_intervals
+from castle_env.game_record import GameRecord
+from castle_env.position import stack
+from castle_env.ruleset import STORM
+from experiments.measure.intervals import (
+    RESAMPLES,
+    TAIL,
+    Interval,
+    bootstrap_tail,
+    percentile_intervals,
+)
 from experiments.measure.match import play_match
-from experiments.measure.quality import Trace, quality, trace_games
+from experiments.measure.quality import LEAD_PLIES, Trace, quality, trace_games
 from experiments.measure.records import distinct_games, summarise
 
 # Of a lead's distribution over games, by ply.
 QUANTILES: Final = (0.1, 0.9)
+# So many games of a match have their exact values shown.
+EXACT_GAMES: Final = 100
 
 
 def match_cell(game: Game, params: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
@@ -40,8 +53,10 @@ def match_result(
     """Play `params["games"]` games after `params["opening_plies"]` random plies each.
 
     rows: of `experiments.measure.records.summarise`, for the first agent. margins: player 0's, as
-    counts, by the seat of the first agent. quality: see there. leads: [ply, games, mean, quantiles]
-    of player 0's lead; plies that not every game reaches too. komi: for an agent against itself.
+    counts, by the seat of the first agent. quality: see there. leads: for an agent against itself,
+    [ply, games, mean, quantiles] of player 0's margin: in storm the "exact" one under best play
+    from there on, near the end; elsewhere after two or three plies of best play, apart by who makes
+    the last of them, "first" or "second".
     """
     records = play_match(game, agents, params["games"], params["opening_plies"], seed)
     one, other = agents[0].name, agents[1].name
@@ -52,10 +67,10 @@ def match_result(
         "margins": {str(seat): _counts(record.final.margin for record in games
                                        if record.players[seat] == one) for seat in (0, 1)},
         "quality": {name: value.to_dict() for name, value in quality(traces, seed).items()},
-        "leads": _leads_by_ply(traces, params["opening_plies"]),
     }
     if one == other:
-        result["komi"] = komi_of([record.final.margin for record in games], seed)
+        result["leads"] = (_exact_leads(game, games) if game.rules.mode == STORM
+                           else _searched_leads(traces, params["opening_plies"]))
     return result
 
 
@@ -63,37 +78,60 @@ def _counts(margins: Any) -> dict[str, int]:
     return {str(margin): count for margin, count in sorted(Counter(margins).items())}
 
 
-def _leads_by_ply(traces: Sequence[Trace], first: int) -> list[list[float]]:
-    rows = []
-    for index in range(max(len(trace.leads) for trace in traces)):
-        values = [trace.leads[index] for trace in traces if index < len(trace.leads)]
-        low, high = np.quantile(values, QUANTILES)
-        rows.append([first + index, len(values), round(float(np.mean(values)), 3),
-                     float(low), float(high)])
-    return rows
+def _exact_leads(game: Game, records: Sequence[GameRecord]) -> dict[str, list[list[float]]]:
+    """Of the first `EXACT_GAMES` games, from `LAST_PLIES` before the end on."""
+    rows, end = [], game.rules.max_plies
+    games = [record.states() for record in records[:EXACT_GAMES]]
+    for ply in range(max(records[0].opening_plies, end - LAST_PLIES), end):
+        states = stack([positions[ply] for positions in games])
+        values = exact_move_values(game, states).max(axis=1)
+        rows.append(_lead_row(ply, -values if ply & 1 else values))
+    rows.append(_lead_row(end, [record.final.margin for record in records[:EXACT_GAMES]]))
+    return {"exact": rows}
 
 
-def komi_of(margins: Sequence[int], seed: int) -> dict[str, Any]:
-    """The VP in steps of a half that, given to player 0, bring the seats nearest to 50%.
+def _searched_leads(traces: Sequence[Trace], first: int) -> dict[str, list[list[float]]]:
+    """Up to where a search reaches the end of the game."""
+    return {name: [_lead_row(first + index, values) for index in range(
+        max(len(trace.leads) for trace in traces)) if (values := [
+            trace.after[seat, index] for trace in traces
+            if index < len(trace.leads) - max(LEAD_PLIES)])]
+        for seat, name in enumerate(("first", "second"))}
 
-    komi: with its bootstrap interval. score: player 0's share of the points with it. Of two equally
-    good values the smaller is taken.
+
+def _lead_row(ply: int, values: Sequence[float] | npt.NDArray[Any]) -> list[float]:
+    margins = np.asarray(values, dtype=np.float64)
+    low, high = np.quantile(margins, QUANTILES)
+    return [ply, len(margins), round(float(np.mean(margins)), 3), float(low), float(high)]
+
+
+def komi_of(margins: Mapping[str, int], seed: int) -> Interval:
+    """The VP that, given to player 0, bring the seats to 50%; from counts of player 0's margins.
+
+    Shares of the points under komis in steps of a half are joined by straight lines, as whole
+    margins leave open what is between. With its bootstrap interval.
     """
-    values, counts = np.unique(np.array(margins), return_counts=True)
+    values, counts = np.array([int(margin) for margin in margins]), np.array([*margins.values()])
     komis = np.arange(-2 * values.max() - 1, -2 * values.min() + 2) / 2
-    komis = komis[np.argsort(np.abs(komis), kind="stable")]
     scores = (np.sign(values + komis[:, np.newaxis]) + 1) / 2
-    again = np.random.default_rng(seed).multinomial(len(margins), counts / len(margins), RESAMPLES)
-    (interval,) = percentile_intervals(np.array([_best(komis, scores, counts)]),
-                                       np.array([[_best(komis, scores, drawn)] for drawn in again]))
-    points = scores[list(komis).index(interval.estimate)] @ counts
-    return {"komi": interval.to_dict(), "score": float(points / len(margins))}
+    total = counts.sum()
+    again = np.random.default_rng(seed).multinomial(total, counts / total, RESAMPLES)
+    (interval,) = percentile_intervals(_even(komis, scores, counts[np.newaxis]),
+                                       _even(komis, scores, again)[:, np.newaxis],
+                                       bootstrap_tail(total) if total > 1 else TAIL)
+    return interval
 
 
-def _best(
+def _even(
     komis: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
-) -> float:
-    return float(komis[np.argmin(np.abs(scores @ counts / counts.sum() - 0.5))])
+) -> npt.NDArray[np.float64]:
+    """Where the share of each row of counts reaches one half."""
+    shares = counts @ scores.T / counts.sum(axis=1, keepdims=True)
+    above = np.argmax(shares >= 0.5, axis=1)
+    rows = np.arange(len(shares))
+    low, high = shares[rows, above - 1], shares[rows, above]
+    even: npt.NDArray[np.float64] = komis[above - 1] + (0.5 - low) / (high - low) / 2
+    return even
 
 
 def margin_cost(
@@ -104,8 +142,10 @@ def margin_cost(
     sign = -1 if seat else 1
     (mean, means), (free_mean, free_means) = (_resampled(counts, rng)
                                               for counts in (restricted, free))
+    games = sum(restricted.values()) + sum(free.values())
     (interval,) = percentile_intervals(np.array([sign * (free_mean - mean)]),
-                                       sign * (free_means - means)[:, np.newaxis])
+                                       sign * (free_means - means)[:, np.newaxis],
+                                       bootstrap_tail(games, 2) if games > 2 else TAIL)
     return interval
 
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Any, Final
 
 from castle_env.ruleset import SUDDEN_DEATH
-from experiments.measure.intervals import Interval
+from experiments.measure.intervals import Interval, rate_interval
 from experiments.measure.quality import skill_trace
 from experiments.report.tables import percent, signed
 from experiments.studies.cells import Row
-from experiments.studies.played.cells import margin_cost
+from experiments.studies.played.cells import komi_of, margin_cost
 from experiments.studies.restrictions import costs_sentence
 from experiments.studies.rulesets.study import Played, RulesetStudy
 
@@ -18,6 +18,8 @@ from experiments.studies.rulesets.study import Played, RulesetStudy
 # race if factions enter in at least half of the plies, else a siege.
 STALLS: Final = 0.25
 RACES: Final = 0.5
+# Of the bootstrap of komis.
+KOMI_SEED: Final = 0
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,23 @@ class Match:
         row: Mapping[str, Any] = next(row for row in self.result["rows"] if row["seat"] == seat)
         return row
 
+    def counts(self, seat: int) -> tuple[int, int, int]:
+        """Wins, draws and losses of the first agent from a seat."""
+        row = self.row(seat)
+        return row["wins"], row["draws"], row["losses"]
+
     def points(self, seat: int | None) -> Interval:
         """The first agent's share of the points from a seat, or both."""
-        return Interval.from_dict(self.row(seat)["win_rate"])
+        return rate_interval(*map(self.counts, (0, 1) if seat is None else (seat,)))
 
     def margin(self, seat: int | None) -> Interval:
         """The first agent's mean VP margin from a seat, or both."""
         return Interval.from_dict(self.row(seat)["margin"])
+
+    @property
+    def komi(self) -> Interval:
+        """What brings the seats to 50% when an agent plays itself; see `komi_of`."""
+        return komi_of(self.result["margins"]["0"], KOMI_SEED)
 
     def quality(self, metric: str) -> Interval | None:
         """A measure of `experiments.measure.quality.METRICS`, if the games have it."""
@@ -164,9 +176,9 @@ def ladders_of(played: Played, matches: Sequence[Match]) -> dict[tuple[str, ...]
     return ladders
 
 
-def skill_of(ladder: Sequence[Match]) -> float:
+def skill_of(ladder: Sequence[Match]) -> Interval:
     """`skill_trace` of a ruleset's ladder."""
-    return skill_trace([2 * match.row(None)["win_rate"]["estimate"] - 1 for match in ladder])
+    return skill_trace([[match.counts(seat) for seat in (0, 1)] for match in ladder])
 
 
 # In words
@@ -224,9 +236,9 @@ def _characters(alone: Sequence[Match]) -> str:
 
 
 def _komis(alone: Sequence[Match]) -> str:
-    texts = [f"{match.agents[0]} {signed(Interval.from_dict(match.result['komi']['komi']), 1)}"
+    texts = [f"{match.agents[0]} {signed(match.komi, 1)}"
              for match in alone]
-    return "The komi that brings the seats nearest to 50%, in VP: " + ", ".join(texts) + "."
+    return "The komi that brings the seats to 50%, in VP: " + ", ".join(texts) + "."
 
 
 def _skill(ladders: Mapping[tuple[str, ...], Sequence[Match]]) -> str:

@@ -8,14 +8,27 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from agents.solve.exact_values import LAST_PLIES
 from castle_env.ruleset import SUDDEN_DEATH
 from experiments.report import plots
 from experiments.report.tables import SEAT_NAMES
+from experiments.studies.played.cells import EXACT_GAMES
 from experiments.studies.played.findings import RACES, Match, PlayedFindings
 from experiments.studies.restrictions import draw_costs
 from experiments.studies.rulesets.study import RulesetStudy
 
 _PANELS_PER_ROW: Final = 3
+EXACT_READING: Final = f"""\
+The lead is the first player's exact margin under best play by both from there on, in up to
+{EXACT_GAMES} games of each match, from {LAST_PLIES} plies before the end; at the last ply it is the
+result.
+"""
+LEADS_READING: Final = """\
+The lead is the first player's margin after two or three more plies of best play, as far as these do
+not end the game. Who makes the last of them has just gained by it: hence a curve for each.
+"""
+# Colours of curves by their names in cells.
+_CURVES: Final = {"exact": plots.BLUE, "first": plots.BLUE, "second": plots.RED}
 # Matches whose leads are drawn.
 _LEADS: Final = 12
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P")
@@ -30,7 +43,8 @@ def draw(folder: Path, study: RulesetStudy, found: PlayedFindings) -> list[str]:
         shown.append("## Who wins when equals play, and by how much?\n\n"
                      "![Margins of the first player](margins.png)\n")
         leads_over_time(alone[:_LEADS], folder / "leads.png", study.name)
-        shown.append("## When is a game decided?\n\n![Lead over time](leads.png)\n")
+        shown.append(f"## When is a game decided?\n\n![Lead over time](leads.png)\n\n"
+                     f"{EXACT_READING if 'exact' in alone[0].result['leads'] else LEADS_READING}")
     if study.mode == SUDDEN_DEATH and len(alone) > 1:
         races_and_sieges(alone, folder / "readings.png", study.name)
         shown.append("## Race, siege or stall?\n\n![Length and entries](readings.png)\n")
@@ -90,12 +104,13 @@ def leads_over_time(matches: Sequence[Match], path: Path, subject: str) -> None:
     figure = plots.bare_figure(max(6.0, 3.1 * columns), 1.2 + 1.9 * rows)
     panels: list[Axes] = list(figure.subplots(rows, columns, sharey=True, squeeze=False).flat)
     for axes, match in zip(panels, matches, strict=False):
-        games = match.result["leads"][0][1]
-        # What a few long games do alone says little of the others.
-        plies, _, means, lows, highs = zip(
-            *(row for row in match.result["leads"] if row[1] >= games / 4), strict=True)
-        axes.fill_between(plies, lows, highs, color=plots.BLUE, alpha=0.15, linewidth=0)
-        axes.plot(plies, means, color=plots.BLUE, linewidth=2)
+        for name, curve in match.result["leads"].items():
+            # What a few long games do alone says little of the others.
+            plies, _, means, lows, highs = zip(
+                *(row for row in curve if row[1] >= curve[0][1] / 4), strict=True)
+            colour = _CURVES[name]
+            axes.fill_between(plies, lows, highs, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(plies, means, color=colour, linewidth=2)
         axes.axhline(0, color=plots.GREY, linewidth=1, zorder=0.9)
         axes.set_title(_title(match), loc="left", fontsize=8, color=plots.BLACK)
         axes.tick_params(labelsize=8)
@@ -105,8 +120,12 @@ def leads_over_time(matches: Sequence[Match], path: Path, subject: str) -> None:
         axes.set_visible(False)
     for axes in panels[::columns]:
         axes.set_ylabel("lead in VP", fontsize=8)
-    plots.headline(figure, f"First player's lead over time, {subject} (mean; band: 10% to 90% of "
-                           "games; as far as a quarter of them last)")
+    exact = "exact" in matches[0].result["leads"]
+    said = ("exact margin under best play from there on" if exact else
+            "its margin after two or three plies of best play, the last of them its own (blue) or "
+            "the second's (red)")
+    plots.headline(figure, f"First player's lead over time, {subject}: {said} (mean; band: 10% to "
+                           "90% of games)")
     plots.save(figure, path)
 
 

@@ -37,14 +37,16 @@ def results(found: PlayedFindings) -> dict[str, Any]:
     return {
         "matches": [_plain(match) for match in found.matches],
         "costs": [cost.to_dict() for cost in found.costs],
-        "skill": {" ".join(labels): skill_of(ladder)
+        "skill": {" ".join(labels): skill_of(ladder).to_dict()
                   for labels, ladder in found.ladders.items() if len(ladder) > 1},
     }
 
 
 def _plain(match: Match) -> dict[str, Any]:
     shown = {name: value for name, value in match.result.items()
-             if name in ("rows", "quality", "komi")}
+             if name in ("rows", "quality")}
+    if match.is_self_play:
+        shown["komi"] = match.komi.to_dict()
     return {"labels": match.labels, "cell": match.cell, "agents": match.agents,
             "character": match.character, **shown}
 
@@ -61,7 +63,7 @@ def tables(study: RulesetStudy, found: PlayedFindings) -> list[str]:
     if others:
         parts += ["### Agents against each other\n", to_markdown(_match_table(study, others))]
     if ladders:
-        texts = "; ".join(f"{' '.join(labels) or study.name} {skill_of(ladder):.2f}"
+        texts = "; ".join(f"{' '.join(labels) or study.name} {plain(skill_of(ladder))}"
                           for labels, ladder in ladders.items())
         parts.append(f"Skill trace (Ludii, SkillTrace; 1 if the larger budget always wins): "
                      f"{texts}.\n")
@@ -77,7 +79,7 @@ def _self_play_table(study: RulesetStudy, matches: Sequence[Match]) -> Table:
     cells = tuple((
         *match.labels, match.agents[0], str(match.row(0)["distinct_games"]),
         percent(first_score(match)), signed(match.margin(0)),
-        _share(match, "drawishness"), signed(Interval.from_dict(match.result["komi"]["komi"]), 1),
+        _share(match, "drawishness"), signed(match.komi, 1),
         _number(match.quality("duration")), _share(match, "time-outs"), match.character,
         f"`{match.cell}`") for match in matches)
     columns = (*names, "agent", "games", "first scores", "first's margin", "drawn", "komi", "plies",

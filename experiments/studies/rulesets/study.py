@@ -21,34 +21,37 @@ With `exact = false` nothing is solved, as in Sudden Death, which is too large f
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise, product
 from math import prod
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
+from agents.openings import longest_opening
+from agents.search.alphabeta import MAX_DEPTH
 from agents.search.restriction import RESTRICTIONS
-from castle_env import Ruleset, load_ruleset
-from castle_env.errors import CastleError
+from castle_env import Game, Ruleset, load_ruleset
+from castle_env.errors import CastleError, quoted
 from castle_env.ruleset import MODES, STORM
+from experiments.limits import MAX_SEED
+from experiments.measure.match import agent_of
 from experiments.studies.cells import Cell
-from experiments.studies.keys import StudyError, check_keys, checked, wrong
+from experiments.studies.keys import (
+    StudyError,
+    check_keys,
+    checked,
+    checked_games,
+    checked_integer,
+    checked_texts,
+    wrong,
+)
 
 MAX_RULESETS: Final = 10_000
 MAX_OPENING_PLIES: Final = 4
 _KEYS: Final = ("description", "base", "exact", "opening_plies", "restrictions", "played", "vary")
 
-_PLAYED: Final[Mapping[str, tuple[type, str]]] = MappingProxyType({
-    "agents": (list, "a list of agents' names"),
-    "skill": (list, "a list of agents' names, weakest first"),
-    "restrictions": (list, f"a list of {', '.join(RESTRICTIONS)}"),
-    "depth": (int, "an integer from 1 on"),
-    "games": (int, "an even number from 2 on"),
-    "opening_plies": (int, "an integer from 0 on"),
-    "seed": (int, "an integer from 0 on"),
-})
+_PLAYED: Final = ("agents", "skill", "restrictions", "depth", "games", "opening_plies", "seed")
 
 
 @dataclass(frozen=True)
@@ -138,52 +141,70 @@ class RulesetStudy:
             cells += [cell for rules in distinct for cell in self.played.cells(rules)]
         return cells
 
+    def check(self, cells: Collection[Cell]) -> None:
+        """Raise `StudyError` for agents that some of the cells could not be played by."""
+        for rules, name in dict.fromkeys((cell.rules, agent) for cell in cells
+                                         for agent in cell.params.get("agents", ())):
+            try:
+                agent_of(rules, name)
+            except CastleError as error:
+                raise StudyError(f"study {self.name!r}, {rules.name}: {error}") from error
+
 
 def study_of_rulesets(keys: Mapping[str, Any], text: str, name: str) -> RulesetStudy:
     """The study with these keys, which `text` holds; raises `StudyError`."""
     check_keys(keys, _KEYS, (), name)
     axes = _axes(keys.get("vary", []), name)
-    base = _base(keys.get("base"), name)
-    return RulesetStudy(
+    rulesets = _rulesets(_base(keys.get("base"), name), axes, name)
+    study = RulesetStudy(
         name=name,
         description=checked(keys.get("description", name), str, "description", "a text", name),
         axes=axes,
-        rulesets=_rulesets(base, axes, name),
+        rulesets=rulesets,
         exact=checked(keys.get("exact", True), bool, "exact", "true or false", name),
-        opening_plies=_opening_plies(keys.get("opening_plies", 1), name),
-        restrictions=_restrictions(keys.get("restrictions", []), name),
-        played=_played(keys["played"], name) if "played" in keys else None,
+        opening_plies=checked_integer(keys.get("opening_plies", 1), "opening_plies", name, 1,
+                                      MAX_OPENING_PLIES),
+        restrictions=_restrictions(keys.get("restrictions", []), "restrictions", name),
+        played=(_played(keys["played"], rulesets.values(), name) if "played" in keys else None),
         text=text,
     )
+    if not study.cells():
+        raise StudyError(f"study {name!r} asks for nothing; allowed: exact = true, or a table "
+                         "[played]")
+    if study.exact and any(rules.mode != STORM for rules in rulesets.values()):
+        raise wrong(name, "exact", True, "exact = false outside storm, which alone can be solved")
+    return study
 
 
-def _played(value: Any, name: str) -> Played:
+def _played(value: Any, rulesets: Collection[Ruleset], name: str) -> Played:
     keys = dict(checked(value, dict, "played", f"a table with {', '.join(_PLAYED)}", name))
-    for key, given in keys.items():
+    for key in keys:
         if key not in _PLAYED:
-            raise wrong(name, f"played.{key}", given, f"only {', '.join(_PLAYED)}")
-        kind, allowed = _PLAYED[key]
-        checked(given, kind, f"played.{key}", allowed, name)
-        if kind is list and not all(isinstance(text, str) for text in given):
-            raise wrong(name, f"played.{key}", given, allowed)
-    keys |= {key: tuple(given) for key, given in keys.items() if _PLAYED[key][0] is list}
-    if "restrictions" in keys:
-        keys["restrictions"] = _restrictions(list(keys["restrictions"]), name)
-    return Played(**keys)
+            raise wrong(name, f"played.{key}", keys[key], f"only {', '.join(_PLAYED)}")
+    longest = min(longest_opening(Game(rules)) for rules in rulesets)
+    given = {f"played.{key}": value for key, value in keys.items()}
+    played = Played(
+        agents=checked_texts(keys.get("agents", []), "played.agents", "a list of agents' names",
+                             name),
+        skill=checked_texts(keys.get("skill", []), "played.skill",
+                            "a list of agents' names, weakest first", name),
+        restrictions=_restrictions(keys.get("restrictions", []), "played.restrictions", name),
+        depth=checked_integer(keys.get("depth", Played.depth), "played.depth", name, 1, MAX_DEPTH),
+        games=checked_games(keys.get("games", Played.games), "played.games", name),
+        opening_plies=checked_integer(keys.get("opening_plies", Played.opening_plies),
+                                      "played.opening_plies", name, 0, longest),
+        seed=checked_integer(keys.get("seed", Played.seed), "played.seed", name, 0, MAX_SEED))
+    if not (played.agents or len(played.skill) > 1 or played.restrictions):
+        raise wrong(name, "played", given, "agents, a skill of two agents or more, or restrictions")
+    return played
 
 
-def _opening_plies(value: Any, name: str) -> int:
-    allowed = f"an integer from 1 to {MAX_OPENING_PLIES}"
-    number: int = checked(value, int, "opening_plies", allowed, name)
-    if not 1 <= number <= MAX_OPENING_PLIES:
-        raise wrong(name, "opening_plies", value, allowed)
-    return number
-
-
-def _restrictions(value: Any, name: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not set(map(str, value)) <= set(RESTRICTIONS):
-        raise wrong(name, "restrictions", value, f"a list of {', '.join(RESTRICTIONS)}")
-    return tuple(dict.fromkeys(value))
+def _restrictions(value: Any, key: str, name: str) -> tuple[str, ...]:
+    allowed = f"a list of {', '.join(RESTRICTIONS)}"
+    restrictions = checked_texts(value, key, allowed, name)
+    if not set(restrictions) <= set(RESTRICTIONS):
+        raise wrong(name, key, value, allowed)
+    return restrictions
 
 
 def _base(value: Any, name: str) -> dict[str, Any]:
@@ -215,14 +236,21 @@ def _axis(table: Any, name: str) -> Axis:
         raise wrong(name, "vary", table, allowed)
     key, values = table["key"], table["values"]
     if isinstance(values, list):
-        values = {_label(value): value for value in values}
+        labels = [_label(value) for value in values]
+        if len(set(labels)) < len(labels):
+            raise wrong(name, f"vary.{quoted(key)}", values,
+                        "values that read differently, or a table of them by names")
+        values = dict(zip(labels, values, strict=True))
     if not isinstance(key, str) or not key or not isinstance(values, dict) or not values:
         raise wrong(name, "vary", table, allowed)
     return Axis(key, values)
 
 
 def _label(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    try:
+        return value if isinstance(value, str) else json.dumps(value, default=str)
+    except ValueError:  # an integer of too many digits; the ruleset refuses it
+        return quoted(value)
 
 
 def _rulesets(

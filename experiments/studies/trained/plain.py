@@ -6,7 +6,7 @@ against one fixed opponent, with the library's own settings.
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from time import process_time
 from typing import Any, Self
 
@@ -17,10 +17,13 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import Logger
 
+from agents.training.config import RunConfig
+from agents.training.fields import Games, Seed, Steps, Threads, check_fields, from_keys
+from agents.training.learners import check_config
 from agents.training.run import Evaluation
-from castle_env import Agent, Game
+from castle_env import Agent, Game, make_agent
 from castle_env.agent import BaseAgent
-from castle_env.errors import OptionError
+from castle_env.options import Reward
 from castle_env.position import PositionArray
 
 
@@ -33,18 +36,16 @@ class PlainConfig:
     "margin". evaluate_every: steps between two evaluations. threads: those of PyTorch.
     """
 
-    steps: int = 500_000
-    seed: int = 0
-    num_envs: int = 8
+    steps: Steps = 500_000
+    seed: Seed = 0
+    num_envs: Games = 8
     opponent: str = "greedy"
-    reward: str = "margin"
-    evaluate_every: int = 50_000
-    threads: int = 1
+    reward: Reward = "margin"
+    evaluate_every: Steps = 50_000
+    threads: Threads = 1
 
     def __post_init__(self) -> None:
-        for name in ("steps", "num_envs", "evaluate_every", "threads"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} is {getattr(self, name)}; allowed: an integer from 1 on")
+        check_fields(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -52,12 +53,16 @@ class PlainConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The config that `to_dict` gave; `OptionError` for unknown names."""
-        known = [field.name for field in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise OptionError(f"unknown training option {name!r}; allowed: {', '.join(known)}")
-        return cls(**values)
+        """The config that `to_dict` gave; `OptionError` for all that is wrong."""
+        return from_keys(cls, values, "training option")
+
+
+def check_cell(game: Game, config: RunConfig | PlainConfig) -> None:
+    """Raise `CastleError` for what could not be made of a config."""
+    if isinstance(config, PlainConfig):
+        make_agent(config.opponent, game)
+    else:
+        check_config(game, config)
 
 
 class ModelAgent(BaseAgent):

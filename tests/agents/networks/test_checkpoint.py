@@ -342,6 +342,18 @@ def test_a_full_disk_is_one_message_and_leaves_the_other_checkpoints(folder, mon
     assert not [path for path in folder.rglob("*") if path.name.startswith(".")]
 
 
+def test_a_full_disk_leaves_the_checkpoint_that_was_to_be_replaced(folder, monkeypatch):
+    path, before = newest(folder), load_checkpoint(newest(folder))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(runs.os, "fsync", full)
+    with pytest.raises(RunError):
+        save(path, 1)
+    assert load_checkpoint(path).card == before.card
+
+
 def test_what_a_killed_run_left_half_written_is_cleared_away(folder):
     leftover = folder / "checkpoints" / ".step-0000000640.0123abcd.pt"
     leftover.write_bytes(b"half")

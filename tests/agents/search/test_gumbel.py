@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from evaluators import children, guess, know_nothing, late_positions
+from evaluators import children, guess, know_nothing, late_positions, won_positions
 from minimax import GAMES, sample, winning_now
 
 from agents.search.gumbel import Sigma, halving_plan, write_results
@@ -90,8 +90,7 @@ def test_results_are_those_of_the_formulas(name: str, reward: str) -> None:
 def test_a_win_in_one_is_found_with_a_positive_value(name: str) -> None:
     """For either seat, also where the opponent had to pass just before."""
     game = GAMES[name]
-    states = [state for state in late_positions(game, 2, 300) if winning_now(game, state)]
-    assert name != "passes-north" or any(state.bastion == 0 for state in states)
+    states = won_positions(game, {1} if name == "storm" else {0, 1}, name == "passes-north")
     player = self_play(game, know_nothing, reward="outcome", visits=MAX_MOVES,
                        considered=MAX_MOVES, num_envs=len(states), value_scale=10.0)
     found = player.search(stack(states))

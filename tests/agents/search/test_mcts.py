@@ -1,5 +1,8 @@
 """Tree search by playouts: wins are taken, signs are right, and whole trees are counted."""
 
+from collections.abc import Iterator
+from itertools import count, islice
+
 import pytest
 from minimax import (
     GAMES,
@@ -36,33 +39,29 @@ def grown(game: Game, state: Position, simulations: int, seed: int = 0) -> Tree:
         "enemy-only-steps", "push", "passes", "passes-north"))])
 def test_mcts_takes_a_win_in_one(name: str, player: int) -> None:
     game = GAMES[name]
-    states = random_positions(game, 60, seed=3)
-    found = 0
-    for state in unstack(states[states["ply"] % 2 == player]):
+    for state in islice(won_now(game, player), 10):
         wins = winning_now(game, state)
-        if not wins or len(wins) == len(game.legal_actions(state)):
-            continue
         tree = grown(game, state, 400)
         child = most_visited(tree)
         assert action_of_code(tree.code[child]) in wins
         assert tree.total[child] / tree.visits[child] > 1
-        found += 1
-        if found == 15:
-            break
-    assert found > 5
+
+
+def won_now(game: Game, player: int) -> Iterator[Position]:
+    """Positions of random games in which some moves win at once, and others do not; without end."""
+    for seed in count():
+        states = random_positions(game, 60, seed)
+        for state in unstack(states[states["ply"] % 2 == player]):
+            if 0 < len(winning_now(game, state)) < len(game.legal_actions(state)):
+                yield state
 
 
 @pytest.mark.parametrize("name", ["passes", "passes-north"])
 def test_values_keep_their_sign_over_a_pass(name: str) -> None:
     """The player who has to pass is about to lose, and the other one wins in one."""
     game = GAMES[name]
-    states = random_positions(game, 500)
-    states = states[game.legal_action_masks(states)[:, PASS] == 1]
-    found = 0
-    for state in unstack(states):
+    for state in islice(passing_before_a_loss(game), 6):
         after = game.apply(state, PASS)
-        if game.is_terminal(after) or not winning_now(game, after):
-            continue
         tree = grown(game, state, 200)
         child = most_visited(tree)
         assert action_of_code(tree.code[child]) == PASS
@@ -72,8 +71,16 @@ def test_values_keep_their_sign_over_a_pass(name: str) -> None:
         work = workspace(2)
         search_root(game.table[0], None, state, 2, work)
         assert work.moves[2, 0] >> CODE_BITS < 0
-        found += 1
-    assert found > 5
+
+
+def passing_before_a_loss(game: Game) -> Iterator[Position]:
+    """Positions of random games in which the mover passes and the other then wins; without end."""
+    for seed in count():
+        states = random_positions(game, 500, seed)
+        for state in unstack(states[game.legal_action_masks(states)[:, PASS] == 1]):
+            after = game.apply(state, PASS)
+            if not game.is_terminal(after) and winning_now(game, after):
+                yield state
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from evaluators import children, guess, know_nothing, late_positions
+from evaluators import children, guess, know_nothing, late_positions, won_positions
 from minimax import GAMES, action_values, best_actions, sample, winning_now
 from small_runs import config
 
@@ -57,10 +57,7 @@ def walk(tree: npt.NDArray[np.void]) -> Iterator[tuple[int, int]]:
 @pytest.mark.parametrize("name", ["storm", "sudden-death", "passes", "passes-north"])
 def test_a_win_in_one_is_chosen_and_has_a_positive_value(name: str) -> None:
     game = GAMES[name]
-    states = [state for state in late_positions(game, 2, 400) if winning_now(game, state)]
-    after_pass = [state for state in states if state.bastion == 0]
-    assert {state.ply & 1 for state in states} == ({1} if name == "storm" else {0, 1})
-    assert after_pass or name != "passes-north"
+    states = won_positions(game, {1} if name == "storm" else {0, 1}, name == "passes-north")
     agent = searcher(game, 200, reward="outcome")
     trees = agent.search(stack(states))
     assert root_values(trees).min() > 0

@@ -88,6 +88,31 @@ def test_any_number_of_workers_makes_the_same_book(small: Path, tmp_path: Path) 
     assert not list(tmp_path.glob("*.journal"))
 
 
+def test_a_finished_book_is_not_made_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "_solve_all", None)
+    before = small.read_bytes()
+    assert build(SMALL, 3, small).values == load_book(small, SMALL).values
+    assert small.read_bytes() == before
+
+
+@pytest.mark.parametrize(("rules", "plies"), [
+    ({"factions_per_player": 2}, 3), ({"capture_credit": "enemy_only"}, 3), ({}, 2)])
+def test_no_other_book_is_written_over(small: Path, rules: dict[str, object], plies: int) -> None:
+    """One of another ruleset, or that reaches another ply."""
+    before = {path: path.read_bytes() for path in small.parent.iterdir()}
+    other = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3} | rules))
+    with pytest.raises(BookError, match=r"is of ruleset|is left as it is"):
+        build(other, plies, small, memory_bytes=MEMORY)
+    assert {path: path.read_bytes() for path in small.parent.iterdir()} == before
+
+
+def test_a_file_that_is_no_book_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "mine.npy").write_text("mine")
+    with pytest.raises(BookError, match="is left as it is"):
+        build(SMALL, 1, tmp_path / "mine.npy", memory_bytes=MEMORY)
+    assert (tmp_path / "mine.npy").read_text() == "mine"
+
+
 @pytest.mark.parametrize("torn", [b"", b"123 4", b"-77 12 3"])
 def test_goes_on_after_a_kill(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bytes

@@ -1,5 +1,6 @@
 """Training runs: on schedule, reproducible, resumable from any end, and what they leave behind."""
 
+import errno
 import os
 import re
 import signal
@@ -15,7 +16,6 @@ from small_runs import (
     POOL,
     ROLLOUT,
     SMALL_OPTIONS,
-    Castle,
     checkpoint_steps,
     config,
     run,
@@ -26,6 +26,7 @@ from small_runs import (
 )
 from stable_baselines3.common.callbacks import BaseCallback
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.summary.writer.record_writer import RecordWriter
 from torch import nn
 
 from agents.networks.checkpoint import (
@@ -35,6 +36,7 @@ from agents.networks.checkpoint import (
     newest_checkpoint,
 )
 from agents.networks.network import NetworkConfig, build_network
+from agents.runs import RunError
 from agents.training.config import PPOConfig
 from castle_env import Game, OptionError, load_ruleset, make_agent
 from castle_env.vector_env import CastleVectorEnv
@@ -93,6 +95,26 @@ def test_tensorboard_has_the_usual_scalars(tmp_path):
     assert all(-1 <= value <= 1 for _, value in scalars["rollout/ep_rew_mean"])
     assert all(4 <= value <= 8 for _, value in scalars["rollout/ep_len_mean"])
     assert all(value == 16 for _, value in scalars["games/length"])
+
+
+@pytest.mark.parametrize("failing", ["write", "flush"])
+def test_a_full_disk_under_tensorboard_is_one_error_that_names_the_folder(
+    tmp_path, monkeypatch, capsys, failing
+):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(RecordWriter, failing, full)
+    with pytest.raises(RunError, match=r"cannot write '.*tensorboard': No space left on device"):
+        run(STORM, config(), tmp_path / "run")
+    assert capsys.readouterr().err == ""
+
+
+def test_tensorboard_in_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "tensorboard").write_text("a file")
+    with pytest.raises(RunError, match=r"cannot write '.*tensorboard'"):
+        run(STORM, config(), tmp_path / "run")
 
 
 def test_tensorboard_in_games_against_itself(tmp_path):
@@ -338,7 +360,7 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, oppon
         "--snapshot-every", 3 * ROLLOUT, "--checkpoint-every", ROLLOUT, "--evaluate-every", 10**9,
         "--learning-rate", 0.001, "--last-learning-rate", 0.001)
     for _ in range(3):
-        process, wanted = Castle("train", *start), done + rng.integers(3, 12) * ROLLOUT
+        process, wanted = start_castle("train", *start), done + rng.integers(3, 12) * ROLLOUT
         wait_until(lambda wanted=wanted: newest_steps(folder) >= wanted, process)
         time.sleep(rng.uniform(0, 0.05))
         process.kill()
@@ -349,7 +371,7 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, oppon
     for lost in sorted(folder.glob("checkpoints/step-*.json"))[-2:]:
         lost.unlink()  # so that the curves have gone on after the last checkpoint
     done, end = newest_steps(folder), newest_steps(folder) + 2 * ROLLOUT
-    process = Castle("train", "--resume", folder, "--until", end)
+    process = start_castle("train", "--resume", folder, "--until", end)
     output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert f"resuming {folder} at {done:,} steps" in output
@@ -367,7 +389,6 @@ def test_same_seed_same_weights_after_50_000_steps_in_two_processes(tmp_path):
         "--num-envs": 128, "--n-steps": 16, "--batch-size": 512, "--steps": 50_000, "--seed": 3,
         "--snapshot-every": 8000, "--checkpoint-every": 10**9, "--evaluate-every": 10**9}
     flat = [word for option in options.items() for word in option]
-    # Processes from a common one would hash strings alike.
     processes = [start_castle("train", *flat, "--runs", tmp_path, "--name", name) for name in "ab"]
     for process in processes:
         _, errors = process.communicate()
@@ -379,7 +400,7 @@ def test_same_seed_same_weights_after_50_000_steps_in_two_processes(tmp_path):
 
 def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
     folder = tmp_path / "with space"
-    process = Castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", folder.name,
+    process = start_castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", folder.name,
                            "--steps", 10**8, "--checkpoint-every", 10**9)
     wait_until(lambda: list(folder.glob("checkpoints/step-*.json")) != [], process)
     process.send_signal(signal.SIGINT)

@@ -57,6 +57,20 @@ def test_the_card_tells_how_it_was_made_and_not_where(finished, tmp_path):
     assert str(tmp_path) not in (tmp_path / "mine.json").read_text()
 
 
+def test_no_network_of_another_ruleset_is_written_over(finished, tmp_path):
+    mine, other = tmp_path / "mine.pt", Game(load_ruleset("storm-towers"))
+    save_checkpoint(mine, {}, other, {"config": {}, "network": {}, "reward": "margin"})
+    before = mine.read_bytes()
+    with pytest.raises(RunError, match=r"mine\.pt' exists already"):
+        export(Export(str(finished), out=mine))
+    assert mine.read_bytes() == before
+    mine.with_suffix(".json").unlink()
+    with pytest.raises(RunError, match=r"mine\.pt' exists already"):
+        export(Export(str(finished), out=mine))
+    for _ in range(2):  # one of the same ruleset is replaced
+        export(Export(str(finished), out=tmp_path / "again.pt"))
+
+
 def test_a_run_that_has_not_ended_and_a_wrong_name_are_refused(finished, tmp_path):
     with pytest.raises(OptionError, match=r"allowed: a name that ends in \.pt"):
         export(Export(str(finished), out=tmp_path / "mine.zip"))

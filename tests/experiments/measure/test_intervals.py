@@ -11,9 +11,10 @@ from castle_env.errors import OptionError
 from experiments.measure.intervals import (
     Interval,
     bootstrap_mean_interval,
-    clustered_mean_intervals,
+    clustered_mean_interval,
+    clustered_share_interval,
     percentile_intervals,
-    wilson_interval,
+    rate_interval,
 )
 
 Z = 1.959963984540054
@@ -36,35 +37,23 @@ def test_intervals_survive_json_with_unknown_ends():
     (1, 1, 0.206549, 1.0),
 ])
 def test_wilson_gives_the_published_values(wins, games, low, high):
-    interval = wilson_interval(wins, games)
+    interval = rate_interval((wins, 0, games - wins))
     assert interval.estimate == wins / games
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
 
 
 @pytest.mark.parametrize("games", [1, 7, 40, 5000])
-def test_wilson_of_whole_points_is_scipys(games):
+def test_wilson_is_scipys(games):
     for wins in {0, 1, games // 2, games}:
         expected = stats.binomtest(wins, games).proportion_ci(method="wilson")
-        interval = wilson_interval(wins, games)
+        interval = rate_interval((wins, 0, games - wins))
         assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=1e-12)
 
 
-@pytest.mark.parametrize(("points", "games"), [(0.5, 1), (10.5, 21), (3.5, 10), (99.5, 100)])
-def test_wilson_of_half_points_is_the_formula(points, games):
-    share = points / games
-    centre = (share + Z**2 / (2 * games)) / (1 + Z**2 / games)
-    half_width = (Z * math.sqrt(share * (1 - share) / games + Z**2 / (4 * games**2))
-                  / (1 + Z**2 / games))
-    interval = wilson_interval(points, games)
-    assert (interval.low, interval.high) == pytest.approx((centre - half_width,
-                                                           centre + half_width), abs=1e-12)
-
-
-@pytest.mark.parametrize(("points", "games"), [
-    (0, 0), (-0.5, 3), (3.5, 3), (0.25, 3), (1, -1), (math.nan, 3)])
-def test_wilson_refuses_points_that_cannot_be(points, games):
-    with pytest.raises(OptionError, match="points from 0 to games"):
-        wilson_interval(points, games)
+@pytest.mark.parametrize("seats", [(), ((0, 0, 0),), ((1, -1, 2),)])
+def test_rates_of_counts_that_cannot_be_are_refused(seats):
+    with pytest.raises(OptionError, match="at least 1 game"):
+        rate_interval(*seats)
 
 
 def test_bootstrap_agrees_with_the_normal_approximation():
@@ -90,7 +79,9 @@ def test_bootstrap_of_little_data():
     assert alone.estimate == 4
     assert not alone.is_known
     assert alone.to_dict() == {"estimate": 4.0, "low": None, "high": None}
-    assert bootstrap_mean_interval([2, 2, 2], rng) == Interval(2.0, 2.0, 2.0)
+    alike = bootstrap_mean_interval([2, 2, 2], rng)
+    assert alike.estimate == 2
+    assert not alike.is_known
     assert bootstrap_mean_interval([0, 4], rng) == Interval(2.0, 0.0, 4.0)
     with pytest.raises(OptionError, match="at least 1"):
         bootstrap_mean_interval([], rng)
@@ -103,30 +94,41 @@ def test_percentile_intervals_of_each_column():
     assert (second.estimate, second.low, second.high) == pytest.approx((-400, -975, -25))
 
 
-def test_clustered_bootstrap_of_clusters_of_one_is_the_plain_one():
-    values = np.random.default_rng(5).normal(3.0, 2.0, (400, 2))
-    found = clustered_mean_intervals(values, np.arange(400), np.random.default_rng(0))
-    for column, interval in zip(values.T, found, strict=True):
-        plain = bootstrap_mean_interval(column, np.random.default_rng(0))
-        assert interval.estimate == pytest.approx(plain.estimate)
-        assert (interval.low, interval.high) == pytest.approx((plain.low, plain.high), abs=0.03)
-
-
 def test_copies_within_a_cluster_are_no_evidence():
-    values, clusters = np.random.default_rng(5).normal(size=(50, 1)), np.arange(50)
-    once, = clustered_mean_intervals(values, clusters, np.random.default_rng(0))
-    often, = clustered_mean_intervals(np.repeat(values, 9, axis=0), np.repeat(clusters, 9),
-                                      np.random.default_rng(0))
-    assert (often.estimate, often.low, often.high) == pytest.approx(
-        (once.estimate, once.low, once.high))
+    values, clusters = np.random.default_rng(5).normal(size=50), np.arange(50)
+    for found in (clustered_mean_interval, lambda values, clusters, _: clustered_share_interval(
+            values > 0, clusters)):
+        once, often = (found(np.repeat(values, times), np.repeat(clusters, times),
+                             np.random.default_rng(0)) for times in (1, 9))
+        assert (often.estimate, often.low, often.high) == pytest.approx(
+            (once.estimate, once.low, once.high))
 
 
-def test_clustered_bootstrap_of_little_data():
+def test_clusters_of_little_data():
     rng = np.random.default_rng(0)
-    alone, = clustered_mean_intervals(np.array([[1.0], [2.0]]), np.array([7, 7]), rng)
+    alone = clustered_mean_interval(np.array([1.0, 2.0]), np.array([7, 7]), rng)
     assert alone.estimate == 1.5
-    assert not alone.is_known
-    equal, = clustered_mean_intervals(np.full((3, 1), 2.0), np.array([0, 0, 1]), rng)
-    assert equal == Interval(2.0, 2.0, 2.0)
+    for values in ([1.0, 2.0], [2.0] * 9, [0.0] * 20 + [1.0] * 4):
+        assert not clustered_mean_interval(np.array(values), np.arange(len(values)), rng).is_known
+    assert not clustered_share_interval(np.array([True, False]), np.array([7, 7])).is_known
+    never = clustered_share_interval(np.zeros(40, dtype=np.bool_), np.arange(40) // 4)
+    assert never.high > rate_interval((0, 0, 40)).high
     with pytest.raises(OptionError, match="at least 1"):
-        clustered_mean_intervals(np.empty((0, 1)), np.empty(0, dtype=np.int64), rng)
+        clustered_mean_interval(np.empty(0), np.empty(0, dtype=np.int64), rng)
+
+
+def test_draws_and_seats_that_are_not_alike_narrow_the_interval():
+    def width(*seats):
+        interval = rate_interval(*seats)
+        return interval.high - interval.low
+
+    assert width((50, 0, 50)) == pytest.approx(width((25, 0, 25), (25, 0, 25)))
+    assert width((25, 50, 25)) < 0.8 * width((50, 0, 50))
+    assert width((45, 0, 5), (5, 0, 45)) < 0.8 * width((50, 0, 50))
+    assert 0 < width((0, 100, 0)) < width((50, 0, 50))
+
+
+def test_an_interval_with_one_limit_survives_json():
+    for interval in (Interval(3.0, 1.0, math.inf), Interval(3.0, -math.inf, 5.0)):
+        assert Interval.from_dict(json.loads(json.dumps(interval.to_dict(), allow_nan=False))
+                                  ) == interval

@@ -1,5 +1,7 @@
 """Files of games that grow while the games are played: `--save-games`."""
 
+import errno
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from experiments.commands.evaluate import run as run_evaluate
 from experiments.commands.tournament import Tournament
 from experiments.commands.tournament import run as run_tournament
 from experiments.measure.match import play_match
+from experiments.play import games_file
 from experiments.play.games_file import new_games_file, read_game
 
 STORM = load_ruleset("storm")
@@ -22,7 +25,8 @@ GAMES = [record_game(STORM, [2], players=(name, "b")) for name in "pqr"]
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    """Of all files but locks."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
 
 
 def test_games_are_in_the_file_when_they_are_done(tmp_path: Path) -> None:
@@ -138,3 +142,26 @@ def test_a_run_that_cannot_save_its_games_plays_none(tmp_path: Path) -> None:
                               save_games=path))
     assert path.read_text() == "mine"
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_full_disk_leaves_whole_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a write that the disk cut short has left is cut off again."""
+    def cut_short(file: Any, data: bytes) -> int:
+        if b'"r"' in data:
+            file.write(data[:-40])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return int(file.write(data))
+
+    monkeypatch.setattr(games_file, "_write", cut_short)
+    path = tmp_path / "games.castle"
+    with pytest.raises(RunError, match=r"cannot write .*games\.castle\.part': No space"):
+        save_and_raise(path, GAMES, AssertionError)
+    assert names(tmp_path) == ["games.castle"]
+    assert list(read_games(path)) == GAMES[:2]
+
+
+def test_an_empty_part_that_nobody_writes_to_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "games.castle.part").touch()
+    with new_games_file(tmp_path / "games.castle") as save:
+        save(GAMES)
+    assert names(tmp_path) == ["games.castle"]

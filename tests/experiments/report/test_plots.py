@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from agents.runs import RunError
-from experiments.measure.intervals import Interval, wilson_interval
+from experiments.measure.intervals import Interval, rate_interval
 from experiments.report import plots
 
 ODD_NAME = "ppo:runs/$a$_" + "long/" * 30 + "model.pt"
@@ -17,14 +17,14 @@ UNKNOWN = Interval(0.5, float("nan"), float("nan"))
 
 def draw_learning_curve(path):
     plots.learning_curve({
-        "random": [(0, wilson_interval(3, 10)), (2_000_000, wilson_interval(10, 10))],
+        "random": [(0, rate_interval((3, 0, 7))), (2_000_000, rate_interval((10, 0, 0)))],
         ODD_NAME: [(500, UNKNOWN)],
     }, path, "ppo (storm)")
 
 
 def draw_win_rates(path):
-    plots.win_rates({"random": {"first": wilson_interval(10, 10), "second": UNKNOWN},
-                     ODD_NAME: {"both": wilson_interval(0, 4)}}, path, "ppo (storm) " * 20)
+    plots.win_rates({"random": {"first": rate_interval((10, 0, 0)), "second": UNKNOWN},
+                     ODD_NAME: {"both": rate_interval((0, 0, 4))}}, path, "ppo (storm) " * 20)
 
 
 def draw_margins(path):

@@ -5,11 +5,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from castle_env import Game, load_ruleset
 from experiments.commands.balance import Balance, run
+from experiments.studies import cells
 from experiments.studies.cells import Cell, Row, compute, read_cells
 from experiments.studies.keys import StudyError
 from experiments.studies.load import load_study, parse_study
@@ -89,7 +89,8 @@ def test_a_cell_is_the_same_each_time() -> None:
     assert json.loads(json.dumps(one)) == one
     first = one["rows"][0]
     assert sum(one["margins"]["0"].values()) == first["distinct_games"]
-    assert one["leads"][0][:2] == [3, first["distinct_games"]]
+    assert [row[0] for row in one["leads"]["exact"]] == list(range(9, 17))
+    assert one["leads"]["exact"][-1][2] == pytest.approx(first["margin"]["estimate"], abs=1e-3)
     mean = sum(int(margin) * count for margin, count in one["margins"]["0"].items())
     assert mean / first["distinct_games"] == pytest.approx(first["margin"]["estimate"])
 
@@ -102,24 +103,28 @@ def test_agents_that_cannot_play_fail_their_cell() -> None:
     assert "result" not in row
 
 
+def test_other_weights_are_another_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    params = {"agents": ["ppo-storm", "greedy"], "games": 2, "opening_plies": 0}
+    mine = Cell("match", STORM, params, 0)
+    assert set(mine.weights) == {"ppo-storm"}
+    monkeypatch.setattr(cells, "weights_of", lambda names: {"ppo-storm": "other"})
+    assert Cell("match", STORM, params, 0).key != mine.key
+    row = compute(Cell("match", STORM, params | {"agents": ["greedy", "greedy"]}, 0))
+    assert row["weights"] == {"ppo-storm": "other"}
+
+
 # Komi and costs
 
 
-@pytest.mark.parametrize(("margins", "komi", "score"), [
-    ([-2, -2, -2, -2], 2, 0.5),
-    ([0, 0], 0, 0.5),
-    ([1, 3], -1.5, 0.5),
-    ([-4, -4, -4, 1], 4, 5 / 8),
-    ([5, -5], 0, 0.5),
+@pytest.mark.parametrize(("margins", "komi"), [
+    ({"-2": 4}, 2), ({"0": 2}, 0), ({"1": 1, "3": 1}, -2), ({"5": 1, "-5": 1}, 0),
+    # With komi 4 player 0 has 5/8 of the points, with 3.5 it has 1/4.
+    ({"-4": 3, "1": 1}, 3.5 + 0.5 * (1 / 2 - 1 / 4) / (5 / 8 - 1 / 4)),
 ])
-def test_komi(margins: list[int], komi: float, score: float) -> None:
+def test_komi(margins: dict[str, int], komi: float) -> None:
     found = komi_of(margins, 0)
-    assert found["komi"]["estimate"] == komi
-    assert found["score"] == pytest.approx(score)
-    assert found["komi"]["low"] <= komi <= found["komi"]["high"]
-    best = min(abs(np.mean((np.sign(np.array(margins) + other / 2) + 1) / 2) - 0.5)
-               for other in range(-40, 41))
-    assert abs(score - 0.5) == pytest.approx(best)
+    assert found.estimate == pytest.approx(komi)
+    assert found.low - 1e-9 <= komi <= found.high + 1e-9
 
 
 def test_cost_of_a_restriction() -> None:
