@@ -1,5 +1,6 @@
 """What every drawing tells about a position, by player instead of by mover."""
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from castle_env.board import (
@@ -82,7 +83,7 @@ def view_position(
     cannot have put the bastion where it is.
     """
     mover = position.ply & 1
-    tokens = _tokens_on(position)
+    tokens = tokens_on(position)
     hands = (position.own_hand, position.opposing_hand)
     forfeits = (position.own_forfeits, position.opposing_forfeits)
     captured = captures(game.rules.factions_per_player, position)
@@ -142,7 +143,8 @@ def last_move_text(move: LastMove | None) -> str:
     return words + (f", captured {move.captured}" if move.captured else "")
 
 
-def _tokens_on(position: Position) -> str:
+def tokens_on(position: Position) -> str:
+    """One character for each square, "A", "B", "#" or "."."""
     mover = position.ply & 1
     squares = [FREE] * SQUARES
     for token, board in (
@@ -175,14 +177,14 @@ def _last_move(
     name, player = game.format_action(action), 1 - (position.ply & 1)
     if action == PASS:
         return LastMove(player, name, 0, (), None, (), "")
-    direction, lane = _lane(action)
+    direction, lane = lane_of(action)
     bastion = squares_of(position.bastion)
     if not bastion or bastion[0] not in (lane if action < STEPS else lane[1:2]):
         raise ActionError(f"last action {name!r} does not lead to position "
                           f"{game.format_position(position)!r}; allowed: one whose faction ends on "
                           "the bastion square")
     reached = lane.index(bastion[0])
-    before = FREE * SQUARES if previous is None else _tokens_on(previous)
+    before = FREE * SQUARES if previous is None else tokens_on(previous)
     end = reached
     while end < len(lane) and before[lane[end]] != FREE:
         end += 1
@@ -191,7 +193,8 @@ def _last_move(
                     lane[reached + 1:end + 1], captured)
 
 
-def _lane(action: int) -> tuple[int, tuple[int, ...]]:
+@cache
+def lane_of(action: int) -> tuple[int, tuple[int, ...]]:
     """Direction of an action other than the pass, and the squares from its start to the edge."""
     if action < STEPS:
         side, lane = divmod(action, SIZE)

@@ -128,5 +128,10 @@ def _serve(options: Play, game: Game, players: tuple[str, str]) -> None:
         raise OptionError(f"--web with {', '.join(given)}; allowed: these only in the terminal")
     # The server's packages take their time to load.
     from experiments.web import serve
+    from experiments.web.jobs import leave_if_busy
 
-    serve(game.rules, players, port=options.port, open_browser=options.browser)
+    try:
+        serve(game.rules, players, port=options.port, open_browser=options.browser)
+    except KeyboardInterrupt:
+        leave_if_busy()
+        raise

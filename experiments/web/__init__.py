@@ -1,16 +1,24 @@
 """The game in the browser: a server for this machine alone, and the page it serves."""
 
+import asyncio
+import logging
 import socket
 import threading
 import webbrowser
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import sleep
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from castle_env import Ruleset
 
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+
 HOST: Final = "127.0.0.1"
+# What messages about the server's end are known by.
+_FAREWELLS: Final = ("graceful shutdown", "CancelledError", "KeyboardInterrupt")
 
 
 def serve(
@@ -27,28 +35,39 @@ def serve(
     0 takes any free one. The page may seat agents that read no files and have bounded budgets, and
     beyond those only `players` and `agents`. Raises `OSError` if the port is taken.
     """
-    import uvicorn
-
     from experiments.web.app import create_app
 
-    app = create_app(rules, players, agents)
+    app = create_app(rules, players, agents, load_ahead=True)
     with listen(port) as listener:
         url = f"http://{HOST}:{listener.getsockname()[1]}/"
         print(f"Play at {url} (Ctrl-C ends the server)", flush=True)
         if open_browser:
             threading.Timer(0.5, webbrowser.open, (url,)).start()
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
+        new_server(app).run(sockets=[listener])
+
+
+def new_server(app: "FastAPI") -> "uvicorn.Server":
+    """A server that waits a second, and no longer, for requests that are under way at its end."""
+    import uvicorn
+
+    logging.getLogger("uvicorn.error").addFilter(_is_no_farewell)
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+
+
+def _is_no_farewell(record: logging.LogRecord) -> bool:
+    """Whether a message is about anything else than requests cut off by the server's end."""
+    cause = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(cause, asyncio.CancelledError)
+                or any(word in record.getMessage() for word in _FAREWELLS))
 
 
 @contextmanager
 def serving() -> Iterator[str]:
     """Serve in a thread of this process, on any free port; the server's address."""
-    import uvicorn
-
     from experiments.web.app import create_app
 
     with listen(0) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_app(), log_level="warning"))
+        server = new_server(create_app())
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -1,32 +1,32 @@
 """The routes: JSON in and out under /api, games by id, and the files of the page."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from secrets import randbelow
 from typing import Annotated, Any, Final, TypeVar
 
-import numpy as np
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from agents.solve.analysis import analyse_moves
 from castle_env import CastleError, Game, Ruleset, load_ruleset, preset_names
 from castle_env.game_file import format_game, parse_games
 from castle_env.game_record import GameRecord
-from castle_env.position import stack
 from castle_env.ruleset import CAPTURE_CREDITS, ENTRY_LANES, ENTRY_STYLES, MAX_FACTIONS, MODES
 from experiments.play.game_in_play import HUMAN, GameInPlay, new_game
 from experiments.play.games_file import nth_game
 from experiments.play.seating import seats_of
 from experiments.web.guard import Guard
-from experiments.web.jobs import Job, JobStoppedError
-from experiments.web.opponents import Opponents, agent_for
+from experiments.web.jobs import JobStoppedError
+from experiments.web.lessons import lessons_json
+from experiments.web.opponents import Opponents, agent_for, check_seat
 from experiments.web.position_editor import edited_position
 from experiments.web.requests import (
+    Change,
     EditPosition,
     LoadGame,
     MakeMove,
@@ -37,7 +37,8 @@ from experiments.web.requests import (
 )
 from experiments.web.sessions import ConflictError, Sessions, UnknownGameError
 from experiments.web.study_routes import MAX_SECONDS, study_routes
-from experiments.web.wire import Json, position_json, reasons_json, rules_json
+from experiments.web.warming import Warming
+from experiments.web.wire import Json, explained_json, position_json, rules_json
 
 STATIC: Final = Path(__file__).parent / "static"
 MAX_BYTES: Final = 1 << 20
@@ -45,13 +46,25 @@ MAX_BYTES: Final = 1 << 20
 Result = TypeVar("Result")
 
 
+class Answer(Response):
+    """JSON of plain values, written as they are: checking each would cost more than a move."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """The bytes of the answer."""
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
 def create_app(
     rules: Ruleset | None = None,
     players: tuple[str, str] = (HUMAN, "alphabeta:4"),
     agents: Iterable[str] = (),
+    load_ahead: bool = False,
 ) -> FastAPI:
     """The server's application; for the arguments see `experiments.web.serve`.
 
+    load_ahead: load at once what `players` and the analysis need, not when they are asked for.
     Raises `AgentError` where one of `players` cannot play the rules.
     """
     rules = load_ruleset("storm") if rules is None else rules
@@ -60,11 +73,11 @@ def create_app(
         if name != HUMAN:
             agent_for(name, rules)
     sessions = Sessions()
+    warming = Warming(sessions.jobs)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        _warm_up()
-        warming = sessions.jobs.start(_warm_up_searches)
+        warming.start(rules, players if load_ahead else None)
         yield
         warming.stop()
         sessions.close()
@@ -72,114 +85,120 @@ def create_app(
     app = FastAPI(lifespan=lifespan, openapi_url=None, max_body_size=MAX_BYTES,
                   exception_handlers=_HANDLERS)
     app.add_middleware(Guard)
-    app.include_router(_game_routes(sessions, opponents), prefix="/api/games")
-    app.include_router(study_routes(sessions), prefix="/api/games")
-    app.include_router(_other_routes(opponents, rules, players), prefix="/api")
+    ready = [Depends(warming.wait_for_rules)]
+    app.include_router(_game_routes(sessions, opponents, warming), prefix="/api/games",
+                       dependencies=ready)
+    app.include_router(study_routes(sessions), prefix="/api/games", dependencies=ready)
+    app.include_router(_other_routes(opponents, rules, players), prefix="/api",
+                       dependencies=ready)
+
+    @app.get("/api/ready")
+    async def show_progress() -> Json:
+        return {"ready": warming.rules_ready.is_set(), "doing": warming.doing}
+
     app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app
-
-
-def _warm_up() -> None:
-    """Load the compiled code that answers need, so that the first is as fast as the others."""
-    for preset in ("storm", "sudden-death"):
-        game = Game(load_ruleset(preset))
-        start = game.initial_state()
-        position_json(game, game.apply(start, game.legal_actions(start)[0]), None, None)
-
-
-def _warm_up_searches(job: Job[None]) -> None:
-    """Load the compiled code of searches, which may have to be compiled, while the page is used."""
-    rng = np.random.default_rng(0)
-    for preset in ("storm", "sudden-death"):
-        game = Game(load_ruleset(preset))
-        start = game.initial_state()
-        for name in ("alphabeta:2", "mcts:2", "alphabeta:1ms"):
-            if not job.stopped():
-                agent_for(name, game.rules).select_actions(stack([start]), rng)
-        analyse_moves(game, game.apply(start, game.legal_actions(start)[0]), seconds=0.1,
-                      stopped=job.stopped)
 
 
 # Games
 
 
-def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
+def _game_routes(sessions: Sessions, opponents: Opponents, warming: Warming) -> APIRouter:
     router = APIRouter()
 
     async def begin(live: GameInPlay) -> Json:
-        await _seated(sessions, live.game.rules, live.players)
+        await seated(live.game.rules, live.players)
         return sessions.add(live).to_json()
 
-    @router.post("", status_code=201)
-    async def begin_game(asked: NewGame) -> Json:
+    async def seated(rules: Ruleset, players: tuple[str, str]) -> None:
+        """Raise what agents raise when they are made for a ruleset; load what they need."""
+        for name in set(players) - {HUMAN}:
+            await _in_thread(sessions, lambda name=name: check_seat(name, rules))  # type: ignore[misc]
+        warming.ask(players, rules)
+
+    @router.post("")
+    async def begin_game(asked: NewGame) -> Answer:
         rules = ruleset_of(asked.ruleset)
         players = opponents.pair(asked.players)
         seed = randbelow(1 << 32) if asked.seed is None else asked.seed
         start = None if asked.start is None else Game(rules).parse_position(asked.start)
-        return await begin(new_game(rules, players, seed, start))
+        return Answer(await begin(new_game(rules, players, seed, start)), 201)
 
-    @router.post("/load", status_code=201)
-    async def load_game(asked: LoadGame) -> Json:
+    @router.post("/load")
+    async def load_game(asked: LoadGame) -> Answer:
         games = await _in_thread(sessions, lambda: parse_games(asked.text, asked.name))
         record = nth_game(games, asked.number, asked.name)
         players = await _in_thread(sessions, lambda: seats_of(record))
         game = await begin(GameInPlay(record, players))
-        return game | {"games": [_title(other) for other in games[:1000]]}
+        return Answer(game | {"games": [_title(other) for other in games[:1000]]}, 201)
 
     @router.get("/{name}")
-    async def show_game(name: str) -> Json:
-        return sessions.get(name).to_json()
+    async def show_game(name: str) -> Answer:
+        return Answer(sessions.get(name).to_json())
 
     @router.get("/{name}/positions/{at}")
-    async def show_position(name: str, at: int) -> Json:
-        return sessions.get(name).position_json(at)
+    async def show_position(name: str, at: int) -> Answer:
+        return Answer(sessions.get(name).position_json(at))
 
-    @router.get("/{name}/positions/{at}/reasons")
-    async def show_reasons(name: str, at: int) -> dict[int, str]:
+    @router.get("/{name}/positions/{at}/explained")
+    async def explain_position(name: str, at: int) -> Answer:
         session = sessions.get(name)
-        return reasons_json(session.live.game, session.state_at(at))
+        return Answer(explained_json(session.live.game, session.state_at(at)))
+
+    @router.get("/{name}/lessons")
+    async def show_lessons(name: str) -> Answer:
+        rules = sessions.get(name).live.game.rules
+        return Answer(await _in_thread(sessions, lambda: lessons_json(rules)))
 
     @router.post("/{name}/moves")
-    async def make_move(name: str, asked: MakeMove) -> Json:
+    async def make_move(name: str, asked: MakeMove) -> Answer:
         session = sessions.get(name)
-        return session.to_json(session.play(asked.at, asked.action))
+        session.check_version(asked.version)
+        return Answer(session.to_json(session.play(asked.at, asked.action)))
 
     @router.post("/{name}/reply")
-    async def make_reply(name: str, asked: Reply) -> Json:
+    async def make_reply(name: str, asked: Reply) -> Answer:
         session = sessions.get(name)
+        mover = session.live.player_to_move
+        if not await warming.wait_for(mover, session.live.game.rules):
+            return Answer({"moved": False, "game": None, "loading": True})
         moved = await session.reply(sessions.jobs, asked.at)
-        return {"moved": moved, "game": session.to_json() if moved else None}
+        return Answer({"moved": moved, "game": session.to_json() if moved else None,
+                       "loading": False})
 
     @router.post("/{name}/undo")
-    async def undo(name: str) -> Json:
+    async def undo(name: str, asked: Change) -> Answer:
         session = sessions.get(name)
+        session.check_version(asked.version)
         session.undo()
-        return session.to_json()
+        return Answer(session.to_json())
 
     @router.post("/{name}/stop")
-    async def stop(name: str) -> Json:
+    async def stop(name: str) -> Answer:
         session = sessions.get(name)
         session.stop_thinking()
-        return session.to_json()
+        return Answer(session.to_json())
 
     @router.post("/{name}/analysis/stop")
-    async def stop_analysis(name: str) -> Json:
+    async def stop_analysis(name: str) -> Answer:
         sessions.get(name).stop_analysis()
-        return {}
+        return Answer({})
 
     @router.post("/{name}/seats")
-    async def change_seats(name: str, asked: Seats) -> Json:
+    async def change_seats(name: str, asked: Seats) -> Answer:
         session = sessions.get(name)
+        session.check_version(asked.version)
         players = opponents.pair(asked.players)
-        await _seated(sessions, session.live.game.rules, players)
+        await seated(session.live.game.rules, players)
+        session.check_version(asked.version)  # it may have changed while the agents were made
         session.seat(players)
-        return session.to_json()
+        return Answer(session.to_json())
 
     @router.get("/{name}/analysis/{at}")
     async def analyse(
         name: str, at: int, seconds: Annotated[float, Query(gt=0, le=MAX_SECONDS)] = 2.0
-    ) -> Json:
-        return await sessions.get(name).analyse(sessions.jobs, at, seconds)
+    ) -> Answer:
+        return Answer(await sessions.get(name).analyse(sessions.jobs, at, seconds))
 
     @router.get("/{name}/file")
     async def save_game(name: str) -> Response:
@@ -188,12 +207,6 @@ def _game_routes(sessions: Sessions, opponents: Opponents) -> APIRouter:
         return PlainTextResponse(text, headers=headers)
 
     return router
-
-
-async def _seated(sessions: Sessions, rules: Ruleset, players: tuple[str, str]) -> None:
-    """Raise what the agents of both seats raise when they are made for a ruleset."""
-    for name in set(players) - {HUMAN}:
-        await _in_thread(sessions, lambda name=name: agent_for(name, rules))  # type: ignore[misc]
 
 
 async def _in_thread(sessions: Sessions, work: Callable[[], Result]) -> Result:
@@ -215,23 +228,28 @@ def _title(record: GameRecord) -> str:
 
 def _other_routes(opponents: Opponents, rules: Ruleset, players: tuple[str, str]) -> APIRouter:
     router = APIRouter()
+
+    def offer(rules: Ruleset) -> Json:
+        return {"rules": rules_json(rules), "agents": opponents.fitting(rules)}
+
     options = {
-        "presets": [rules_json(Game(load_ruleset(name))) for name in preset_names()],
+        "presets": [offer(load_ruleset(name)) for name in preset_names()],
         "agents": opponents.offered(),
-        "first": {"rules": rules_json(Game(rules)), "players": players},
+        "first": offer(rules) | {"players": players},
         "choices": {"mode": MODES, "entry_lanes": ENTRY_LANES, "entry_style": ENTRY_STYLES,
                     "capture_credit": CAPTURE_CREDITS, "most_factions": MAX_FACTIONS},
     }
 
     @router.get("/options")
-    async def show_options() -> Json:
-        return options
+    async def show_options() -> Answer:
+        return Answer(options)
 
     @router.post("/positions")
-    async def check_position(asked: EditPosition) -> Json:
+    async def check_position(asked: EditPosition) -> Answer:
         game = Game(ruleset_of(asked.ruleset))
         position = edited_position(game, asked)
-        return position_json(game, position, None, None) | {"rules": rules_json(game)}
+        return Answer(position_json(game, position, None, None) | {
+            "rules": rules_json(game.rules), "agents": opponents.fitting(game.rules)})
 
     return router
 

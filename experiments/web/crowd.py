@@ -33,7 +33,8 @@ def _play_game(url: str, seed: int) -> int:
         while game["waits_for"] is not None:
             moves, at = game["position"]["moves"], len(game["moves"])
             action = moves[rng.integers(len(moves))]["action"]
-            game = _post(connection, f"/{game['id']}/moves", {"at": at, "action": action})
+            game = _post(connection, f"/{game['id']}/moves", {"at": at, "action": action,
+                                                             "version": game["version"]})
             while game["waits_for"] == "agent":
                 reply = _post(connection, f"/{game['id']}/reply", {"at": at + 1})
                 game = reply["game"] if reply["moved"] else game

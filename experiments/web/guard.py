@@ -7,6 +7,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS: Final = ("127.0.0.1", "localhost")
+# What a link from elsewhere, such as from a notebook's terminal, may open in a window of its own.
+_PAGE: Final = ("/", "/index.html")
 
 # A page that does nothing but what its own files say, and that no other page can frame or read.
 _HEADERS: Final = {
@@ -14,6 +16,7 @@ _HEADERS: Final = {
                                "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
                                "form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -24,7 +27,8 @@ class Guard:
     """Middleware that refuses requests of other pages and of names that other sites chose.
 
     A site whose name resolves to 127.0.0.1 (DNS rebinding) is known by its Host, another page by
-    its Origin or by what the browser says in Sec-Fetch-Site.
+    its Origin or by what the browser says in Sec-Fetch-Site. A link on another page may open the
+    page in a window, since that tells the other page nothing.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -41,12 +45,12 @@ class Guard:
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        reason = reason_to_refuse(Headers(scope=scope))
+        reason = reason_to_refuse(Headers(scope=scope), scope["method"], scope["path"])
         app = JSONResponse({"error": reason}, 403) if reason else self._app
         await app(scope, receive, send_guarded)
 
 
-def reason_to_refuse(headers: Headers) -> str:
+def reason_to_refuse(headers: Headers, method: str, path: str) -> str:
     """Why a request is not from the server's own page; empty if it may be."""
     host = headers.get("host", "")
     if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
@@ -55,6 +59,12 @@ def reason_to_refuse(headers: Headers) -> str:
     if origin is not None and origin != f"http://{host}":
         return f"requests from origin {origin!r} are refused; allowed: http://{host}"
     site = headers.get("sec-fetch-site", "none")
-    if site not in ("none", "same-origin"):
+    if site not in ("none", "same-origin") and not _opens_the_page(headers, method, path):
         return f"requests from other pages (Sec-Fetch-Site {site!r}) are refused"
     return ""
+
+
+def _opens_the_page(headers: Headers, method: str, path: str) -> bool:
+    """Whether a browser asks for the page itself, to show it in a window and not in a frame."""
+    return (method == "GET" and path in _PAGE and headers.get("sec-fetch-mode") == "navigate"
+            and headers.get("sec-fetch-dest") == "document")

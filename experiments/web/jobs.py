@@ -1,10 +1,13 @@
 """Work in threads that the server does not wait for, and that can be stopped."""
 
 import asyncio
+import os
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final, Generic, TypeVar
 
 Result = TypeVar("Result")
@@ -15,6 +18,8 @@ MOST_HEAVY: Final = 4
 _SECONDS_BETWEEN_LOOKS: Final = 0.05
 # After so long without a question about it, work for a page is given up: the page is gone.
 _SECONDS_REMEMBERED: Final = 5.0
+_THREADS: Final = "castle-web"
+_SECONDS_TO_END: Final = 1.0
 
 
 class JobStoppedError(Exception):
@@ -83,7 +88,7 @@ class Jobs:
     """Starts jobs; every one has a thread, so that none waits for another's search."""
 
     def __init__(self) -> None:
-        self._pool: Final = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="castle-web")
+        self._pool: Final = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix=_THREADS)
         self._heavy: Final = threading.BoundedSemaphore(MOST_HEAVY)
 
     def start(
@@ -107,3 +112,19 @@ class Jobs:
     def close(self) -> None:
         """Take no more jobs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def leave_if_busy() -> None:
+    """End the process as Ctrl-C does, if work goes on that nothing can stop, such as a compilation.
+
+    Python would wait for its threads.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end = monotonic() + _SECONDS_TO_END
+    while any(thread.name.startswith(_THREADS) for thread in threading.enumerate()):
+        if monotonic() > end:
+            print("castle: stopped", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(128 + signal.SIGINT)
+        sleep(_SECONDS_BETWEEN_LOOKS)

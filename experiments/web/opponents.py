@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from castle_env import Agent, AgentError, CastleError, Game, Ruleset, agent_names, make_agent
+from castle_env import (
+    Agent,
+    AgentError,
+    CastleError,
+    Game,
+    Ruleset,
+    agent_names,
+    load_ruleset,
+    make_agent,
+)
 from castle_env.ruleset import STORM
 from experiments.play.game_in_play import HUMAN
 
@@ -22,27 +31,30 @@ _CHECKED: Final = (
      "alphabeta:nodes=N with N up to 10000000", 10_000_000),
     (r"mcts:([1-9][0-9]{0,7})", "mcts:N with N up to 100000", 100_000),
     (r"exact(?::hardest)?", "exact", 0),
-    (r"ppo-(?:storm|sudden-death)", "ppo-storm, ppo-sudden-death", 0),
-    (r"ppo-(?:storm|sudden-death)\+search:([1-9][0-9]{0,4})",
-     "both with +search:N, N up to 10000", 10_000),
+    (r"(?:ppo-storm|ppo-sudden-death|az-storm)", "ppo-storm, ppo-sudden-death, az-storm", 0),
+    (r"(?:ppo-storm|ppo-sudden-death|az-storm)\+search:([1-9][0-9]{0,4})",
+     "these with +search:N, N up to 10000", 10_000),
 )
 
-# What the page offers, with a word on each and the key of a ruleset that it is for (None: all).
+# What the page offers, from weak to strong: how strong, in a word; a word on how it plays; the key
+# of a ruleset that it is for (None: all).
 _OFFERED: Final = (
-    ("random", "any legal move", None),
-    ("greedy", "the best margin at once", None),
-    ("alphabeta:2", "two plies ahead", None),
-    ("alphabeta:4", "four plies ahead", None),
-    ("alphabeta:6", "six plies ahead", None),
-    ("alphabeta:1000ms", "as deep as a second allows", None),
-    ("mcts:200", "200 random playouts", None),
-    ("mcts:5000", "5,000 random playouts", None),
-    ("exact", "perfect play", ("mode", STORM)),
-    ("exact:hardest", "perfect play with traps", ("mode", STORM)),
-    ("ppo-storm", "a trained network", ("name", "storm")),
-    ("ppo-storm+search:200", "the network looks ahead", ("name", "storm")),
-    ("ppo-sudden-death", "a trained network", ("name", "sudden-death")),
-    ("ppo-sudden-death+search:200", "the network looks ahead", ("name", "sudden-death")),
+    ("random", "Beginner", "any legal move", None),
+    ("greedy", "Novice", "the most points at once", None),
+    ("alphabeta:2", "Casual", "looks two turns ahead", None),
+    ("mcts:200", "Casual", "tries 200 random games", None),
+    ("ppo-storm", "Club player", "a trained network", ("preset", "storm")),
+    ("ppo-sudden-death", "Club player", "a trained network", ("preset", "sudden-death")),
+    ("alphabeta:4", "Club player", "looks four turns ahead", None),
+    ("az-storm", "Strong", "a network trained by search", ("preset", "storm")),
+    ("mcts:5000", "Strong", "tries 5,000 random games", None),
+    ("alphabeta:6", "Strong", "looks six turns ahead", None),
+    ("alphabeta:1000ms", "Strong", "looks as far as a second allows", None),
+    ("ppo-storm+search:200", "Strong", "a network that looks ahead", ("preset", "storm")),
+    ("ppo-sudden-death+search:200", "Strong", "a network that looks ahead",
+     ("preset", "sudden-death")),
+    ("exact", "Perfect", "no better move exists", ("mode", STORM)),
+    ("exact:hardest", "Perfect", "and sets traps", ("mode", STORM)),
 )
 
 
@@ -80,17 +92,46 @@ class Opponents:
         return self.check(first), self.check(second)
 
     def offered(self) -> list[dict[str, Any]]:
-        """Agents to choose from: name, a word on it, the rules it is only for as [key, value]."""
-        installed, listed = set(agent_names()), {name for name, _, _ in _OFFERED}
-        return [{"name": name, "about": about, "only": only} for name, about, only in _OFFERED
+        """Agents to choose from, weak ones first: name, level and a word on it."""
+        installed, listed = set(agent_names()), {name for name, *_ in _OFFERED}
+        return [{"name": name, "level": level, "about": about}
+                for name, level, about, _ in _OFFERED
                 if re.split("[:+]", name)[0] in installed] + [
-                {"name": name, "about": "from the command line", "only": None}
+                {"name": name, "level": "", "about": "from the command line"}
                 for name in self._extra if name not in listed]
+
+    def fitting(self, rules: Ruleset) -> list[str]:
+        """Names of the offered agents that can play a ruleset."""
+        only = {name: key for name, _, _, key in _OFFERED}
+        return [agent["name"] for agent in self.offered() if _fits(only.get(agent["name"]), rules)]
+
+
+def _fits(only: tuple[str, str] | None, rules: Ruleset) -> bool:
+    if only is None:
+        return True
+    key, value = only
+    return rules.mode == value if key == "mode" else rules.digest == _digest(value)
+
+
+@lru_cache
+def _digest(preset: str) -> str:
+    return load_ruleset(preset).digest
 
 
 def agent_for(name: str, rules: Ruleset) -> Agent:
     """An agent that this thread may use for one move; raises `AgentError`."""
     return _shared_agent(name, rules) or make_agent(name, Game(rules))
+
+
+def check_seat(name: str, rules: Ruleset) -> None:
+    """Make an agent for a ruleset; raises `AgentError` that names no files of this machine."""
+    try:
+        agent_for(name, rules)
+    except AgentError:
+        raise
+    except CastleError:
+        raise AgentError(f"{name!r} cannot play the rules {rules.name!r}, for which it was not "
+                         "made; allowed: an agent that fits them") from None
 
 
 @lru_cache(maxsize=32)

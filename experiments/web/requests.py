@@ -8,6 +8,7 @@ from castle_env import Ruleset, RulesetError, load_ruleset, preset_names
 
 Name: TypeAlias = Annotated[str, Field(max_length=200)]
 Number: TypeAlias = Annotated[int, Field(ge=0, le=99_999)]
+Version: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
 Pair: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=9)]],
                             Field(min_length=2, max_length=2)]
 Players: TypeAlias = Annotated[list[Name], Field(min_length=2, max_length=2)]
@@ -37,10 +38,19 @@ class LoadGame(_Request):
 class MakeMove(_Request):
     """An action in the position after the first `at` moves; where the game went on with another one
     it starts a variation.
+
+    `version` is that of the game that the page shows: one that is no longer true is refused.
     """
 
     at: Number
     action: int
+    version: Version
+
+
+class Change(_Request):
+    """A change of the game that the page shows, whose `version` this is."""
+
+    version: Version
 
 
 class Reply(_Request):
@@ -50,9 +60,10 @@ class Reply(_Request):
 
 
 class Seats(_Request):
-    """Who goes on with the game."""
+    """Who goes on with the game that the page shows, whose `version` this is."""
 
     players: Players
+    version: Version
 
 
 class Walk(_Request):

@@ -25,6 +25,8 @@ from experiments.web.wire import Json, position_json, rules_json, values_json
 
 MAX_GAMES: Final = 500
 _MAX_KEPT_VALUES: Final = 400
+# Agents whose choice costs less than a thread for it.
+_AT_ONCE: Final = ("random", "greedy")
 # A request waits so long for a search; then it tells how far the search has come.
 SECONDS_TO_WAIT: Final = 0.25
 
@@ -56,10 +58,14 @@ class Analysis:
 
 @dataclass
 class Session:
-    """One game on the server, and what is being thought about it."""
+    """One game on the server, and what is being thought about it.
+
+    version: counts the changes of moves and seats, so that a page that has missed one is known.
+    """
 
     id: str
     live: GameInPlay
+    version: int = 0
     thinking: Job[int] | None = None
     analysis: Analysis | None = None
     values: OrderedDict[Position, Known] = field(default_factory=OrderedDict)
@@ -70,7 +76,8 @@ class Session:
         at = live.plies if at is None else at
         return {
             "id": self.id,
-            "rules": rules_json(live.game),
+            "version": self.version,
+            "rules": rules_json(live.game.rules),
             "players": live.players,
             "names": live.record.players,
             "comment": live.record.comment,
@@ -127,6 +134,12 @@ class Session:
 
     # Changes
 
+    def check_version(self, version: int) -> None:
+        """Raise `ConflictError` unless a page with this version has seen every change."""
+        if version != self.version:
+            raise ConflictError("the game has changed in another window since this page showed it; "
+                                "nothing was done, and this is the game now")
+
     def play(self, at: int, action: int) -> int:
         """Make a move in the position after `at` moves; how many lead to the one after it.
 
@@ -134,6 +147,7 @@ class Session:
         """
         self.live.game.apply(self.state_at(at), action)  # an illegal one changes nothing
         self.stop_thinking()
+        self.version += 1
         return self.live.branch(at, action)
 
     def walk(self, at: int, actions: Sequence[int]) -> int:
@@ -147,12 +161,14 @@ class Session:
 
     def promote(self) -> None:
         """Make the line the main one."""
+        self.version += 1
         self.live.promote()
 
     def comment(self, at: int, text: str) -> None:
         """Say something about the move with this index."""
         if not 0 <= at < self.live.plies:
             raise ConflictError(f"no move {at}; allowed: 0 to {self.live.plies - 1}")
+        self.version += 1
         self.live.note(at, replace(self.live.record.note(at), comment=text))
 
     def undo(self) -> None:
@@ -161,11 +177,13 @@ class Session:
             self.live.undo()
         except OptionError as error:
             raise ConflictError(str(error)) from None
+        self.version += 1
         self.stop_thinking()
 
     def seat(self, players: tuple[str, str]) -> None:
         """Let others go on with the game."""
         self.stop_thinking()
+        self.version += 1
         self.live.seat(players)
 
     # Thinking
@@ -179,6 +197,10 @@ class Session:
             raise ConflictError(f"no agent moves after {at} moves; the game has {self.live.plies}")
         if self.live.player_to_move == HUMAN:
             raise ConflictError("a person is to move, not an agent")
+        if self.live.player_to_move in _AT_ONCE:
+            agent = agent_for(self.live.player_to_move, self.live.game.rules)
+            self.play(at, self.live.turn().choose(agent))
+            return True
         if self.thinking is None:
             heavy = self.live.player_to_move.startswith("exact")
             self.thinking = jobs.start(self._choose(), heavy)

@@ -6,19 +6,33 @@ that comes from the hand, to is null for a captured one. Pairs of numbers are pl
 player 1's.
 """
 
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from agents.solve.move_values import MoveValues, in_words
 from castle_env import Game, Position
-from castle_env.board import OFFSETS, PASS, SQUARE_NAMES, STEPS, steps_off_board
+from castle_env.board import (
+    DIRECTIONS,
+    EDGES,
+    OFFSETS,
+    PASS,
+    SQUARES,
+    STEPS,
+    steps_off_board,
+)
+from castle_env.position import stack
+from castle_env.ruleset import Ruleset
 from castle_env.view import (
     FACTIONS,
-    LastMove,
+    FREE,
+    STRONGHOLD,
     View,
-    last_move_text,
+    lane_of,
     mode_name,
     ruleset_name,
-    status_text,
+    tokens_on,
     view_position,
 )
 
@@ -29,7 +43,12 @@ def position_json(
     game: Game, position: Position, last_action: int | None, previous: Position | None
 ) -> Json:
     """A position with its legal moves and the move that led to it."""
-    view = view_position(game, position, last_action, previous)
+    view = view_position(game, position, None, None)
+    actions = game.legal_actions(position)
+    after = [game.apply(position, action) for action in actions]
+    last = None
+    if last_action is not None and previous is not None:
+        last = _move_json(game, last_action, tokens_on(previous), position, view.totals)
     return {
         "ply": position.ply,
         "text": game.format_position(position),
@@ -42,70 +61,101 @@ def position_json(
         "points": view.points,
         "totals": view.totals,
         "controllers": view.controllers,
-        "status": status_text(view),
         "outcome": None if view.outcome is None else view.outcome.to_dict(),
-        "last": None if last_action is None else _move_json(game, last_action, view),
-        "moves": [_move_json(game, action,
-                             view_position(game, game.apply(position, action), action, position))
-                  for action in game.legal_actions(position)],
+        "last": last,
+        "moves": [_move_json(game, *move) for move in zip(
+            actions, repeat(view.tokens), after, _totals(game, after), strict=False)],
     }
 
 
-def _move_json(game: Game, action: int, after: View) -> Json:
-    """A move, from what is seen after it."""
-    move = after.last_move
-    assert move is not None
-    return {
-        "action": action,
-        "name": game.format_action(action),
-        "player": move.player,
-        "kind": "pass" if action == PASS else "enter" if action < STEPS else "step",
-        "from": move.path[0] if action >= STEPS else None,
-        "target": move.target,
-        "direction": move.direction,
-        "path": move.path,
-        "shifts": _shifts(move),
-        "captured": move.captured,
-        "totals": after.totals,
-        "words": last_move_text(move),
-        "promise": _promise(move, after),
-    }
-
-
-def _shifts(move: LastMove) -> list[tuple[int | None, int | None]]:
-    if move.target is None:
+def _totals(game: Game, positions: list[Position]) -> list[tuple[int, int]]:
+    """Victory Points of many positions, which cost little more than those of one."""
+    if not positions:
         return []
-    back = OFFSETS[move.direction]
-    moved: list[tuple[int | None, int | None]] = [(square - back, square) for square in move.pushed]
-    if move.captured:
-        moved.append(((move.target, *move.pushed)[-1], None))
-    return [(None if move.enters else move.path[0], move.target), *moved]
+    first, second = game.outcomes(stack(positions))["victory_points"].T.tolist()
+    return list(zip(first, second, strict=True))
 
 
-def _promise(move: LastMove, after: View) -> str:
-    """What the move would do, in words."""
-    if move.target is None:
-        return "Pass: no other move is legal"
-    words = [f"{move.name} to {SQUARE_NAMES[move.target]}" if move.enters else move.name]
-    pushed = len(move.pushed) + bool(move.captured)
-    if pushed:
-        words.append(f"pushes {pushed}")
-    if move.captured:
-        words.append(f"captures {'own ' if move.captured == FACTIONS[move.player] else ''}"
-                     f"{move.captured}")
-    return ", ".join(words) + f". Points then {after.totals[0]} to {after.totals[1]}"
+def _move_json(
+    game: Game, action: int, tokens: str, after: Position, totals: tuple[int, int]
+) -> Json:
+    """A move, from the tokens before it, and the position and the points after it."""
+    player = 1 - (after.ply & 1)
+    move: Json = {"action": action, "name": game.format_action(action), "player": player,
+                  "kind": "pass", "from": None, "target": None, "direction": 0, "path": (),
+                  "shifts": (), "captured": "", "totals": totals}
+    if action == PASS:
+        return move
+    direction, lane = lane_of(action)
+    enters, target = action < STEPS, after.bastion.bit_length() - 1
+    reached = lane.index(target)
+    start = None if enters else lane[0]
+    shifts: list[tuple[int | None, int | None]] = [(start, target)]
+    captured = ""
+    for place in range(reached, len(lane)):
+        if tokens[lane[place]] == FREE:
+            break
+        if place + 1 == len(lane):
+            shifts.append((lane[place], None))
+            captured = tokens[lane[place]]
+        else:
+            shifts.append((lane[place], lane[place + 1]))
+    return move | {"kind": "enter" if enters else "step", "from": start, "target": target,
+                   "direction": direction, "path": lane[:reached], "shifts": shifts,
+                   "captured": captured}
 
 
-def reasons_json(game: Game, position: Position) -> dict[int, str]:
-    """Why each illegal action is illegal, but for steps over the edge, which have no text."""
-    reasons = {action: game.why_illegal(position, action) for action in range(game.num_actions)
-               if not steps_off_board(action)}
-    return {action: reason for action, reason in reasons.items() if reason is not None}
+# What a person asks about a position
 
 
-def rules_json(game: Game) -> Json:
+def explained_json(game: Game, position: Position) -> Json:
+    """Why illegal actions are illegal, by name, and the squares that each row of points counts.
+
+    Steps over the edge have no name. A row has the squares of player 0, then those of player 1.
+    """
+    reasons = {game.format_action(action): game.why_illegal(position, action)
+               for action in range(game.num_actions) if not steps_off_board(action)}
+    view = view_position(game, position, None, None)
+    return {
+        "illegal": {name: reason for name, reason in reasons.items() if reason is not None},
+        "rows": {row: [sorted(_counted(game, view, row, player)) for player in (0, 1)]
+                 for row in view.points},
+    }
+
+
+def _counted(game: Game, view: View, row: str, player: int) -> set[int]:
+    own = [square for square in range(SQUARES) if view.tokens[square] == FACTIONS[player]]
+    beside = {square: [near for near in neighbours(square) if view.tokens[near] == STRONGHOLD]
+              for square in own}
+    if row == "survivor":
+        return set(own)
+    if row == "squares":
+        table = [cell for line in game.rules.victory_points.squares or () for cell in line]
+        return {square for square in own if table[square]}
+    if row == "besieging":
+        return {square for square in own if beside[square]}
+    if row == "contact":
+        return {one for square in own if beside[square] for one in (square, *beside[square])}
+    if row == "controlled":
+        held = {square for square, owner in view.controllers.items() if owner == player}
+        return held | {square for square in own if held.intersection(beside[square])}
+    return set()
+
+
+def neighbours(square: int) -> Iterator[int]:
+    """The squares beside a square."""
+    for direction in range(DIRECTIONS):
+        if not EDGES[direction] >> square & 1:
+            yield square + OFFSETS[direction]
+
+
+# Rules and values
+
+
+@lru_cache(maxsize=64)
+def rules_json(rules: Ruleset) -> Json:
     """A ruleset: its keys, and how to call it."""
-    rules = game.rules
+    game = Game(rules)
     return {"keys": rules.to_dict(), "digest": rules.digest, "mode": mode_name(game),
             "name": ruleset_name(game, 40)}
 

@@ -1,8 +1,9 @@
 // The analysis switch: values of all moves of the position shown, and what the last one cost.
 
 import { get, poll } from "./api.js";
-import { signed } from "./board.js";
-import { element } from "./panel.js";
+import { element } from "./dom.js";
+import { redraw } from "./focus.js";
+import { signed } from "./marks.js";
 
 const box = document.getElementById("analysis");
 const DEEPER_SECONDS = 20;
@@ -51,7 +52,7 @@ function show(position, answer, onDeeper) {
       lines.push(button);
     }
   }
-  box.replaceChildren(...lines);
+  redraw(box, ...lines);
 }
 
 function verdict(position, { done, found, seconds }) {

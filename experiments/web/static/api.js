@@ -5,7 +5,7 @@ async function request(path, options = {}) {
   try {
     response = await fetch(`/api${path}`, options);
   } catch {
-    throw new Error("The server does not answer. Is it still running?");
+    throw Object.assign(new Error("The server does not answer. Is it still running?"), { offline: true });
   }
   const text = await response.text();
   if (!response.ok) throw failure(response, text);

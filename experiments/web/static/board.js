@@ -1,26 +1,23 @@
 // The board: 36 squares and 24 lanes as buttons, pieces drawn above them. It knows no rules: it
 // shows the legal moves that come with a position.
 
-import { animate, entrance } from "./motion.js";
-import { EXTENT, RING, SIZE, UNITS, centre, faction, piece, svg, wedge } from "./pieces.js";
+import { KEYS, cellAt, clamp, followPointer } from "./cells.js";
+import { adviceRing, coordinates, laneNames, lastMove, plates, rings, signed, stepHints } from "./marks.js";
+import { animate } from "./motion.js";
+import { EXTENT, SIZE, UNITS, centre, faction, piece, svg } from "./pieces.js";
+import { SHAPES, futureOf, ownerOf, squareName } from "./words.js";
 
-const FILES = "abcdef";
-const RANKS = "654321";
-const NAMES = ["faction A", "faction B", "stronghold"];
-const KEYS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const PLAIN = [{ name: "Blue", you: false }, { name: "Orange", you: false }];
 
-export const squareName = (square) => FILES[square % SIZE] + RANKS[Math.floor(square / SIZE)];
+export { signed, squareName };
 
 export class Board {
-  // onPlay(move), onPreview(move or null, whether it waits for a second tap), onSelect(square).
-  constructor(root, { onPlay, onPreview, onSelect }) {
-    Object.assign(this, { root, onPlay, onPreview, onSelect });
-    this.cells = new Map();
-    this.moves = [];
-    this.selected = null;
-    this.armed = null;
-    this.values = null;
-    this.paint = null;
+  // onPlay(move); onPreview(move or null, whether it waits for a second tap); onSelect(square, its
+  // moves); onClosed(cell, chosen square, whether it was tapped) for what cannot be played.
+  constructor(root, { onPlay, onPreview, onSelect, onClosed }) {
+    Object.assign(this, { root, onPlay, onPreview, onSelect, onClosed });
+    Object.assign(this, { cells: new Map(), moves: [], selected: null, armed: null, values: null,
+      paint: null, people: PLAIN, reasons: {}, interactive: false });
     this.#build();
     root.addEventListener("keydown", (event) => this.#key(event));
     root.addEventListener("pointerleave", () => {
@@ -39,10 +36,10 @@ export class Board {
         this.root.append(element);
       }
     }
-    this.layers = Object.fromEntries(["names", "marks", "pieces", "hints", "badges"].map(
+    this.layers = Object.fromEntries(["names", "lanes", "lit", "marks", "pieces", "hints", "badges", "advice"].map(
       (name) => [name, svg("g", { class: name })]));
-    this.layers.names.append(...[...FILES].map((file, place) => name(file, RING + 100 * place + 90, EXTENT - RING - 8)),
-      ...[...RANKS].map((rank, place) => name(rank, RING + 10, RING + 100 * place + 20)));
+    this.layers.names.append(...coordinates());
+    this.layers.lanes.append(...laneNames());
     this.drawing = svg("svg", { viewBox: `0 0 ${EXTENT} ${EXTENT}`, "aria-hidden": "true",
       class: "drawing" }, Object.values(this.layers));
     this.root.append(this.drawing);
@@ -71,22 +68,31 @@ export class Board {
   // What is shown
 
   // Show a position; `interactive` if its moves may be played here.
-  show(position, interactive) {
-    this.position = position;
-    this.moves = interactive ? position.moves : [];
-    this.selected = this.armed = null;
+  show(position, interactive, people = PLAIN) {
+    Object.assign(this, { position, interactive, people, moves: interactive ? position.moves : [],
+      selected: null, armed: null, reasons: {}, values: null });
     this.#drawPieces();
-    this.#drawLast(position.last);
-    this.#label();
-    this.preview(null);
+    this.layers.marks.replaceChildren(...lastMove(position.last));
+    for (const cell of this.cells.values()) {
+      cell.element.classList.toggle("crossed", Boolean(position.last?.path.includes(cell.square)));
+    }
+    this.light(null);
+    this.advise(null);
     this.setValues(null);
+    this.preview(null);
     if (this.hovered) this.#look(this.hovered);
+  }
+
+  // Why lanes and steps are closed, by name.
+  explain(reasons) {
+    this.reasons = reasons;
+    this.#label();
   }
 
   // Move the pieces of the position shown to where `move` puts them.
   async play(move) {
     this.preview(null);
-    for (const layer of ["marks", "hints", "badges"]) this.layers[layer].replaceChildren();
+    for (const layer of ["marks", "hints", "badges", "lit", "advice"]) this.layers[layer].replaceChildren();
     if (move.kind === "enter") {
       const mover = faction(move.player, false);
       this.pieces.set(null, mover);
@@ -107,79 +113,63 @@ export class Board {
     this.layers.pieces.replaceChildren(...this.pieces.values());
   }
 
-  #drawLast(move) {
-    const marks = [];
-    if (move && move.target !== null) {
-      const [dx, dy] = UNITS[move.direction];
-      const [x, y] = centre(move.target);
-      const [u, v] = move.kind === "enter" ? entrance(move) : centre(move.from);
-      marks.push(svg("path", { d: `M${u} ${v}L${x - dx * 30} ${y - dy * 30}`, class: `trail p${move.player}` }));
-      for (const [, to] of move.shifts.slice(1)) {
-        if (to === null) continue;
-        const [a, b] = centre(to);
-        marks.push(wedge(a - dx * 50, b - dy * 50, move.direction, "pushed"));
-      }
-    }
-    this.layers.marks.replaceChildren(...marks);
-    for (const cell of this.cells.values()) {
-      cell.element.classList.toggle("crossed",
-        cell.square !== undefined && Boolean(move?.path.includes(cell.square)));
-    }
+  // Light squares, for each player its own; null for none.
+  light(squares) {
+    this.layers.lit.replaceChildren(...(squares ? rings(squares) : []));
+    this.root.classList.toggle("lighting", Boolean(squares?.flat().length));
+  }
+
+  advise(move) {
+    this.layers.advice.replaceChildren(...(move ? [adviceRing(move)] : []));
+  }
+
+  // Values of the moves as plates; null takes them away. `sign` is -1 to show them for player 1.
+  setValues(found, sign = 1) {
+    this.values = found && { found, sign };
+    this.root.classList.toggle("valued", Boolean(found));
+    this.layers.badges.replaceChildren(...(found ? plates(this.position.moves, found, sign) : []));
+    this.#label();
   }
 
   #label() {
     const steppers = new Set(this.moves.map((move) => move.from));
     for (const cell of this.cells.values()) {
+      const { element, square } = cell;
       const move = this.#moveAt(cell);
-      const mine = cell.square !== undefined && steppers.has(cell.square);
-      const { element } = cell;
+      const mine = square !== undefined && steppers.has(square);
       element.classList.toggle("legal", Boolean(move));
       element.classList.toggle("mine", mine);
-      element.classList.toggle("selected", cell.square !== undefined && cell.square === this.selected);
+      element.classList.toggle("selected", square !== undefined && square === this.selected);
       element.dataset.player = this.position.player;
       element.setAttribute("aria-label", this.#words(cell, move, mine));
-      element.toggleAttribute("aria-disabled", false);
       if (!this.paint && !move && !mine) element.setAttribute("aria-disabled", "true");
+      else element.removeAttribute("aria-disabled");
     }
-    this.#drawHints();
+    this.layers.hints.replaceChildren(...stepHints(
+      this.moves.filter((move) => move.kind === "step" && move.from === this.selected)));
   }
 
   #words(cell, move, mine) {
-    if (cell.square === undefined) return move ? move.promise : `${cell.name}, no legal slide`;
+    const told = move && [futureOf(move, this.people), this.#value(move)].filter(Boolean).join(". ");
+    if (cell.square === undefined) {
+      return told ?? [`Lane ${cell.name}`, ...(this.interactive ? ["closed", this.reasons[cell.name]] : [])].filter(Boolean).join(", ");
+    }
     const token = this.position.tokens[cell.square];
-    const words = [`${cell.name}: ${NAMES["AB#".indexOf(token)] ?? "free"}`];
+    const owner = "AB".indexOf(token);
+    const words = [`${cell.name}: ${token === "#" ? "stronghold" : owner < 0 ? "free" : `${ownerOf(this.people, owner)} ${SHAPES[owner]}`}`];
     if (cell.square === this.position.bastion) words.push("bastion");
     const controller = this.position.controllers[cell.square];
-    if (controller !== undefined) words.push(`controlled by player ${controller}`);
-    if (move) words.push(move.promise);
+    if (controller !== undefined) words.push(`held by ${this.people[controller].you ? "you" : this.people[controller].name}`);
+    if (told) words.push(told);
     else if (mine) words.push(cell.square === this.selected ? "chosen to step" : "Enter to step");
     return words.join(", ");
   }
 
-  #drawHints() {
-    const steps = this.moves.filter((move) => move.kind === "step" && move.from === this.selected);
-    this.layers.hints.replaceChildren(...steps.map((move) => {
-      const [x, y] = centre(move.from);
-      const [dx, dy] = UNITS[move.direction];
-      return wedge(x + dx * 54, y + dy * 54, move.direction, `hint p${move.player}`);
-    }));
-  }
-
-  // Values of the moves as plates; null takes them away. `sign` is -1 to show them for player 1.
-  setValues(found, sign = 1) {
-    this.values = found;
-    this.root.classList.toggle("valued", Boolean(found));
-    this.layers.badges.replaceChildren(...(found ? this.position.moves.filter((move) => move.kind !== "pass") : []).map((move) => {
-      const [x, y] = badgePlace(move);
-      const small = move.kind === "step";
-      const regret = found.regrets[move.action];
-      const kind = regret === 0 ? "best" : regret <= 2 ? "fair" : "poor";
-      const text = svg("text", { y: small ? 7 : 9 });
-      text.textContent = signed(sign * found.values[move.action]);
-      return svg("g", { class: `badge ${kind}${small ? " small" : ""}`, transform: `translate(${x} ${y})` }, [
-        svg("rect", small ? { x: -21, y: -15, width: 42, height: 30, rx: 9 }
-          : { x: -26, y: -20, width: 52, height: 40, rx: 11 }), text]);
-    }));
+  // What a move is worth to the player to move, in words.
+  #value({ action }) {
+    if (!this.values) return "";
+    const { found, sign } = this.values;
+    return `Worth ${signed(sign * found.values[action])}${found.regrets[action] === 0 ? ", a best move" : ""}`;
   }
 
   // Show what a move would do to the pieces, or that none is looked at.
@@ -196,9 +186,8 @@ export class Board {
 
   #drawPreview(move) {
     const [dx, dy] = UNITS[move.direction];
-    const pushes = move.shifts.length > 1;
     const [x, y] = centre(move.target);
-    const away = pushes ? 30 : 0;
+    const away = move.shifts.length > 1 ? 30 : 0;
     this.ghost = faction(move.player, false);
     this.ghost.classList.add("ghost");
     place(this.ghost, [x - dx * away, y - dy * away]);
@@ -222,7 +211,9 @@ export class Board {
 
   #look(cell) {
     if (this.armed || this.paint || !this.position) return;
-    this.preview(this.#moveAt(cell) ?? null);
+    const move = this.#moveAt(cell);
+    this.preview(move ?? null);
+    if (!move && this.interactive) this.onClosed(cell, this.selected, false);
   }
 
   #click(cell, event) {
@@ -235,8 +226,8 @@ export class Board {
       return;
     }
     const move = this.#moveAt(cell);
-    if (!move) return void this.select(cell.square === this.selected ? null : cell.square);
-    if (event.pointerType === "touch" && this.armed !== move) {
+    if (!move) this.#clickClosed(cell);
+    else if (event.pointerType === "touch" && this.armed !== move) {
       this.armed = move;
       this.preview(move, true);
     } else {
@@ -244,14 +235,21 @@ export class Board {
     }
   }
 
+  #clickClosed(cell) {
+    const chosen = this.selected;
+    const mine = cell.element.classList.contains("mine");
+    this.select(mine && cell.square !== chosen ? cell.square : null);
+    if (!mine && this.interactive) this.onClosed(cell, chosen, true);
+  }
+
   // Choose the faction that is to step; null for none.
   select(square) {
-    const can = this.moves.some((move) => move.kind === "step" && move.from === square);
+    const steps = this.moves.filter((move) => move.kind === "step" && move.from === square);
     const before = this.selected;
-    this.selected = can ? square : null;
+    this.selected = steps.length ? square : null;
     this.preview(null);
     this.#label();
-    if (before !== this.selected) this.onSelect(this.selected);
+    if (before !== this.selected) this.onSelect(this.selected, steps);
   }
 
   // From an edge inwards, or from a faction to where it steps; let go outside it comes to nothing.
@@ -259,30 +257,20 @@ export class Board {
     const isFaction = this.moves.some((move) => move.from === cell.square && move.kind === "step");
     if (this.paint || start.button !== 0 || !(this.#moveAt(cell) || isFaction)) return;
     if (this.selected !== null && this.#moveAt(cell)) return;
-    const { element } = cell;
-    element.setPointerCapture(start.pointerId);
     let aim = null;
-    const move = (event) => {
-      if (Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) < 12) return;
+    followPointer(cell.element, start, (element) => {
       if (!this.dragged && isFaction) this.select(cell.square);
       this.dragged = true;
-      const over = this.cells.get(document.elementFromPoint(event.clientX, event.clientY)?.dataset?.name);
+      const over = this.cells.get(element?.dataset?.name);
       aim = over?.square === undefined ? null : isFaction ? this.#moveAt(over) : this.#moveAt(cell);
       this.preview(aim ?? null);
-    };
-    const end = (event) => {
-      element.removeEventListener("pointermove", move);
-      element.removeEventListener("pointerup", end);
-      element.removeEventListener("pointercancel", end);
+    }, (onPurpose) => {
       if (!this.dragged) return;
       // The click that follows in this very moment is part of the drag.
       setTimeout(() => { this.dragged = false; }, 0);
-      if (event.type === "pointerup" && aim) this.onPlay(aim);
+      if (onPurpose && aim) this.onPlay(aim);
       else this.select(null);
-    };
-    element.addEventListener("pointermove", move);
-    element.addEventListener("pointerup", end);
-    element.addEventListener("pointercancel", end);
+    });
   }
 
   #key(event) {
@@ -306,36 +294,6 @@ export class Board {
   }
 }
 
-const clamp = (place) => Math.max(0, Math.min(SIZE + 1, place));
-
-// The lane or square in a row and column of the 8 by 8 grid; null in the corners.
-function cellAt(row, column) {
-  const inRow = row >= 1 && row <= SIZE;
-  const inColumn = column >= 1 && column <= SIZE;
-  if (inRow && inColumn) {
-    const square = (row - 1) * SIZE + column - 1;
-    return { name: squareName(square), square, className: `square ${(row + column) % 2 ? "dark" : "light"}` };
-  }
-  if (inColumn) return { name: (row ? "S" : "N") + FILES[column - 1], className: `lane ${row ? "south" : "north"}` };
-  if (inRow) return { name: (column ? "E" : "W") + RANKS[row - 1], className: `lane ${column ? "east" : "west"}` };
-  return null;
-}
-
-function badgePlace(move) {
-  if (move.kind === "enter") return entrance(move);
-  const [x, y] = centre(move.from ?? 14);
-  const [dx, dy] = UNITS[move.direction];
-  return [x + dx * 34, y + dy * 34];
-}
-
-function name(letter, x, y) {
-  const text = svg("text", { x, y });
-  text.textContent = letter;
-  return text;
-}
-
 function place(element, [x, y]) {
   element.style.transform = `translate(${x}px, ${y}px)`;
 }
-
-export const signed = (number) => (number > 0 ? `+${number}` : `${number}`).replace("-", "\u2212");

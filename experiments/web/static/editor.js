@@ -2,22 +2,29 @@
 // for the server to say.
 
 import { post } from "./api.js";
-import { element } from "./panel.js";
-import { faction, piece, svg } from "./pieces.js";
+import { element } from "./dom.js";
+import { faction, icon, piece, svg } from "./pieces.js";
 import { RulesForm } from "./rules_form.js";
+import { fittingSeat, seatField } from "./setup.js";
 
-const BRUSHES = [["A", "Player 0"], ["B", "Player 1"], ["#", "Stronghold"], [".", "Free"], ["bastion", "Bastion"]];
+const NAMES = ["Blue", "Orange"];
+const BRUSHES = [["A", "Blue"], ["B", "Orange"], ["#", "Stronghold"], [".", "Free"], ["bastion", "Bastion"]];
+const TURNS = ["Blue to move", "Orange to move"];
 
 export class Editor {
-  // onPlay({ruleset, start}) begins a game; onClose() leaves the editor.
+  // onPlay({ruleset, start, players}) begins a game; onClose() leaves the editor.
   constructor(board, root, { onPlay, onClose }) {
     Object.assign(this, { board, root, onPlay, onClose, brush: "A", asked: 0 });
   }
 
-  open(keys, position, options) {
+  open(keys, position, options, players) {
+    this.agents = options.agents;
+    this.players = players;
+    this.fitting = null;
     this.parts = { tokens: position.tokens, player: position.player, bastion: position.bastion,
       hands: [...position.hands], forfeits: [...position.forfeits] };
     this.ply = position.ply;
+    this.seats = null;
     this.rules = new RulesForm(keys, options.choices, () => this.#changed());
     this.#build();
     this.board.paint = (square) => this.#paint(square);
@@ -32,18 +39,19 @@ export class Editor {
   #build() {
     const brushes = element("fieldset", { className: "brushes" }, [element("legend", { textContent: "Paint" }),
       ...BRUSHES.map(([value, name]) => this.#brush(value, name))]);
-    this.toMove = [0, 1].map((player) => radio("to-move", `Player ${player}`, player === this.parts.player, () => {
+    this.toMove = [0, 1].map((player) => radio("to-move", NAMES[player], player === this.parts.player, () => {
       this.parts.player = player;
       this.ply = null;
       this.#changed();
     }));
-    this.handFields = [0, 1].map((player) => number(`In hand, player ${player}`, 0, 8, (value) => { this.parts.hands[player] = value ?? 0; this.#changed(); }));
+    this.handFields = [0, 1].map((player) => number(`${NAMES[player]} in hand`, 0, 8, (value) => { this.parts.hands[player] = value ?? 0; this.#changed(); }));
     this.plyField = number("Plies played (empty: the least that fits)", 0, 10000, (value) => { this.ply = value; this.#changed(); });
     this.text = element("input", { spellcheck: false, autocapitalize: "off", autocomplete: "off" });
     this.text.addEventListener("change", () => this.#read());
     this.message = element("p", { className: "message" });
     this.message.setAttribute("role", "status");
     this.playButton = button("Play from here", () => this.#play(), "main");
+    this.seatsBox = element("div", { className: "pair" });
     this.root.replaceChildren(
       element("section", { className: "card" }, [
         element("h2", { textContent: "Position" }), brushes,
@@ -54,13 +62,15 @@ export class Editor {
       ]),
       element("section", { className: "card" }, [element("h2", { textContent: "Rules" }), this.rules.root,
         button("Start with the strongholds as painted", () => this.rules.setStrongholds(this.#rows()))]),
+      element("section", { className: "card" }, [element("h2", { textContent: "Players" }), this.seatsBox]),
       element("section", { className: "card last" }, [this.message,
         element("div", { className: "row" }, [this.playButton, button("Leave", this.onClose)])]));
   }
 
   #brush(value, name) {
     const picture = svg("svg", { viewBox: "-47 -46 94 94", class: "icon", "aria-hidden": "true" });
-    if (value === "bastion") picture.append(faction(this.parts.player ^ 1, true));
+    if (value === "A" || value === "B") picture.append(...icon("AB".indexOf(value)).childNodes);
+    else if (value === "bastion") picture.append(faction(this.parts.player ^ 1, true));
     else if (value !== ".") picture.append(piece(value, false));
     else picture.append(svg("path", { d: "M-18 -18L18 18M18 -18L-18 18", class: "cross" }));
     const label = radio("brush", name, value === this.brush, () => { this.brush = value; });
@@ -126,17 +136,33 @@ export class Editor {
     await this.#ask({ ruleset: this.rules.keys(), ...parts, ply: this.ply }, (position) => {
       this.start = position.text;
       this.text.value = position.text;
-      this.#say(position.outcome ? `The game is over here: ${position.status}.` : `Fits the rules: ${position.status}, ${position.moves.length} legal moves.`, true);
+      this.#offerSeats(position.agents);
+      this.#say(position.outcome ? "The game is over here." : `Fits the rules: ${TURNS[position.player]}, ${position.moves.length} legal moves.`, true);
+    }, () => {
+      this.text.value = "";
+      this.text.placeholder = "No position of these rules";
     });
   }
 
-  async #ask(request, use) {
+  // Who may play on under the rules as they are now.
+  #offerSeats(fitting) {
+    if (String(fitting) === String(this.fitting)) return;
+    const names = this.seats?.map((seat) => seat.read()) ?? this.players;
+    this.fitting = fitting;
+    this.seats = [0, 1].map((player) => seatField(player, { agents: this.agents, fitting,
+      chosen: fittingSeat(names[player], this.agents, fitting), id: `editor-seat${player}` }));
+    this.seatsBox.replaceChildren(...this.seats.map((seat) => seat.root));
+  }
+
+  async #ask(request, use, refuse = () => {}) {
     const mine = ++this.asked;
     try {
       const position = await post("/positions", request);
       if (mine === this.asked) use(position);
     } catch (error) {
-      if (mine === this.asked) this.#say(error.message, false);
+      if (mine !== this.asked) return;
+      this.#say(error.message, false);
+      refuse();
     }
   }
 
@@ -148,7 +174,7 @@ export class Editor {
 
   async #play() {
     try {
-      await this.onPlay({ ruleset: this.rules.keys(), start: this.start });
+      await this.onPlay({ ruleset: this.rules.keys(), start: this.start, players: this.seats.map((seat) => seat.read()) });
     } catch (error) {
       this.#say(error.message, false);
     }

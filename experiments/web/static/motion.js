@@ -16,8 +16,9 @@ export function entrance(move) {
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches || document.hidden;
 
-// Animate the pieces, by the square on which each stands (null: the one that enters).
-export async function animate(pieces, move) {
+// Animate the pieces, by the square on which each stands (null: the one that enters); `slow` times
+// as long as in play.
+export async function animate(pieces, move, slow = 1) {
   if (move.target === null) return;
   const [dx, dy] = UNITS[move.direction];
   const pushes = move.shifts.length > 1;
@@ -28,12 +29,12 @@ export async function animate(pieces, move) {
     const slides = isMover && from === null && pushes;
     const middle = slides ? [end[0] - dx * 72, end[1] - dy * 72] : start;
     const waits = pushes && move.kind === "enter";
-    return run(pieces.get(from), waits ? [start, middle, end] : [start, end], to === null);
+    return run(pieces.get(from), waits ? [start, middle, end] : [start, end], to === null, slow);
   });
   await Promise.all(runs);
 }
 
-function run(element, places, leaves) {
+function run(element, places, leaves, slow) {
   const at = ([x, y]) => `translate(${x}px, ${y}px)`;
   element.style.transform = at(places.at(-1));
   if (still()) return Promise.resolve();
@@ -43,6 +44,6 @@ function run(element, places, leaves) {
     ...(places.length === 3 && index === 1 ? { offset: CONTACT } : {}),
     easing: "ease-in-out",
   }));
-  return element.animate(frames, { duration: places.length === 3 ? MILLISECONDS : MILLISECONDS * 0.6 })
+  return element.animate(frames, { duration: slow * (places.length === 3 ? MILLISECONDS : MILLISECONDS * 0.6) })
     .finished.catch(() => {});
 }

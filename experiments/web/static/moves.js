@@ -1,16 +1,17 @@
 // The list of moves: each leads to the position after it.
 
-import { signed } from "./board.js";
-import { element } from "./panel.js";
+import { element, keyed } from "./dom.js";
+import { redraw } from "./focus.js";
+import { signed } from "./marks.js";
 
 const list = document.getElementById("moves");
 
 export function showMoves(game, at, onGo) {
   const first = game.position.ply - game.moves.length;
-  list.replaceChildren(...game.moves.map((move, index) => {
+  redraw(list, ...game.moves.map((move, index) => {
     const number = index + 1;
-    const button = element("button", { className: `move p${move.player}` }, [
-      element("i", { textContent: `${first + number}.` }), element("span", { textContent: move.name })]);
+    const button = keyed(element("button", { className: `move p${move.player}` }, [
+      element("i", { textContent: `${first + number}.` }), element("span", { textContent: move.name })]), `move${number}`);
     if (move.regret !== null) button.append(regret(move));
     if (move.comment) {
       button.append(element("em", { textContent: "…", title: move.comment }));

@@ -2,17 +2,22 @@
 
 import { analyse, stopAnalysis } from "./analysis.js";
 import { get, poll, post } from "./api.js";
+import { byId } from "./dom.js";
+import { setDisabled, setHidden } from "./focus.js";
+import { keep, restore, waitForServer } from "./keeper.js";
 import { showMoves } from "./moves.js";
 import { announce, showHead, showPlayers, showPoints, showTurn, toast } from "./panel.js";
+import { futureOf, pastOf, peopleOf, squareName, statusOf } from "./words.js";
+import { explain, whyClosed } from "./why.js";
 
-const byId = (id) => document.getElementById(id);
 const PAUSES = [2500, 1500, 800, 300, 0];
 
 const wait = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
 
 export class Play {
   constructor(board, onSeat) {
-    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, thinking: false });
+    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", note: "" });
+    this.onShown = () => {};
   }
 
   get url() {
@@ -27,13 +32,17 @@ export class Play {
     return !this.game.players.includes("human");
   }
 
+  get isPersons() {
+    return this.game.players[this.position.player] === "human" && !this.position.outcome;
+  }
+
   // Show a game from the server as it stands, and let it go on.
   open(game) {
     this.paused = false;
     this.#address(game.id);
     showHead(game);
     this.#take(game);
-    announce(game.position.status);
+    announce(statusOf(game.position, this.people));
     this.goOn();
   }
 
@@ -45,11 +54,17 @@ export class Play {
 
   #take(game) {
     this.turn++;
-    this.game = game;
-    this.at = game.moves.length;
-    this.position = game.position;
-    this.thinking = false;
+    this.#setBusy("");
+    Object.assign(this, { game, at: game.at ?? game.moves.length, position: game.shown ?? game.position, people: peopleOf(game) });
     this.render();
+    keep(game);
+  }
+
+  // What the server answers with, once the page has a copy of it too.
+  async #kept(answer) {
+    const game = await answer;
+    await keep(game);
+    return game;
   }
 
   // A person's move on the position shown.
@@ -57,11 +72,12 @@ export class Play {
     if (this.busy) return;
     this.busy = true;
     const turn = ++this.turn;
+    const asked = { at: this.at, action: move.action, version: this.game.version };
     try {
-      const [game] = await Promise.all([post(`${this.url}/moves`, { at: this.at, action: move.action }), this.board.play(move)]);
+      const [game] = await Promise.all([this.#kept(post(`${this.url}/moves`, asked)), this.board.play(move)]);
       if (turn === this.turn) this.#moved(game);
     } catch (error) {
-      this.fail(error);
+      await this.fail(error);
     } finally {
       this.busy = false;
     }
@@ -70,7 +86,7 @@ export class Play {
 
   #moved(game) {
     this.#take(game);
-    announce(`${game.position.last.words}. ${game.position.status}`);
+    announce(`${pastOf(this.position.last, this.people)}. ${statusOf(this.position, this.people)}`);
   }
 
   // Let agents move until a person is to move, the game is over, or something else happens.
@@ -78,11 +94,12 @@ export class Play {
     const turn = this.turn;
     const goesOn = () => turn === this.turn && !(this.isWatched && this.paused);
     if (!goesOn() || this.game.waits_for !== "agent" || !this.atEnd) return;
-    this.#setThinking(true);
+    this.#setBusy("thinking");
     try {
-      const answer = await poll(() => post(`${this.url}/reply`, { at: this.at }), (reply) => reply.moved, goesOn);
+      const answer = await poll(() => post(`${this.url}/reply`, { at: this.at }), (reply) => reply.moved, goesOn,
+        (reply) => { if (!reply.moved) this.#setBusy(reply.loading ? "loading" : "thinking"); });
       if (!answer) return;
-      await this.board.play(answer.game.position.last);
+      await Promise.all([this.#kept(answer.game), this.board.play(answer.game.position.last)]);
       if (turn !== this.turn) return;
       this.#moved(answer.game);
       if (this.isWatched) await wait(PAUSES[byId("speed").value]);
@@ -91,20 +108,22 @@ export class Play {
       // The server may have gone on while nobody listened.
       if (turn === this.turn) await (error.status === 409 ? this.#refresh().catch((other) => this.fail(other)) : this.fail(error));
     } finally {
-      if (turn === this.turn) this.#setThinking(false);
+      if (turn === this.turn) this.#setBusy("");
     }
   }
 
-  #setThinking(thinking) {
-    this.thinking = thinking;
-    this.#showTurn();
+  // What an agent is doing: "thinking", "loading", or "" for nothing.
+  #setBusy(busy) {
+    if (busy === this.busyWith) return;
+    this.busyWith = busy;
+    if (this.game) this.#showTurn();
     clearTimeout(this.patience);
-    byId("stop").hidden = true;
-    if (thinking && !this.isWatched) this.patience = setTimeout(() => { byId("stop").hidden = !this.thinking; }, 600);
+    if (!busy || this.isWatched) setHidden(byId("stop"), true);
+    else this.patience = setTimeout(() => { byId("stop").hidden = !this.busyWith; }, 600);
   }
 
   #showTurn() {
-    showTurn(this.position, this.game.rules.keys, this.thinking, this.game.moves[this.at - 1]?.comment);
+    showTurn(this.position, this.game.rules.keys, this.people, this.busyWith, this.game.moves[this.at - 1]?.comment);
   }
 
   async #refresh() {
@@ -115,22 +134,42 @@ export class Play {
     this.goOn();
   }
 
-  // Say what went wrong and show what the server has.
+  // Say what went wrong and show what the server has, or else what the page has.
   async fail(error) {
-    toast(error.message);
+    if (error.status !== 404) toast(error.message);
     const turn = ++this.turn;
-    this.#setThinking(false);
+    this.#setBusy("");
+    this.render();
     try {
       const game = await get(this.url);
       if (turn === this.turn) this.#take(game);
-    } catch { /* The message is on the screen. */ }
+    } catch (other) {
+      if (other.offline) waitForServer(() => this.#comeBack());
+      else if (other.status === 404) await this.#bringBack();
+    }
+  }
+
+  async #comeBack() {
+    toast("The server is back.");
+    await this.#refresh().catch((error) => this.fail(error));
+  }
+
+  async #bringBack() {
+    try {
+      const game = await restore(this.game.id);
+      if (!game) throw new Error("The server no longer knows this game.");
+      toast("The server was started anew. The game goes on from this page\u2019s own copy.");
+      this.open(game);
+    } catch (error) {
+      toast(error.message);
+    }
   }
 
   // Walk to the position after the first `at` moves.
   async go(at) {
     if (at < 0 || at > this.game.moves.length || at === this.at) return;
     const turn = ++this.turn;
-    this.#setThinking(false);
+    this.#setBusy("");
     const isNext = at === this.at + 1;
     try {
       const position = at === this.game.moves.length ? this.game.position : await get(`${this.url}/positions/${at}`);
@@ -139,18 +178,18 @@ export class Play {
       if (turn !== this.turn) return;
       Object.assign(this, { at, position });
       this.render();
-      announce(`${position.last?.words ?? "The start"}. ${position.status}`);
+      announce(`${position.last ? pastOf(position.last, this.people) : "The start"}. ${statusOf(position, this.people)}`);
     } catch (error) {
       this.fail(error);
     }
     if (!this.isWatched) this.goOn();
   }
 
-  async change(path, body) {
+  async change(path, body = {}) {
     ++this.turn;
-    this.#setThinking(false);
+    this.#setBusy("");
     try {
-      this.open(await post(`${this.url}/${path}`, body));
+      this.open(await post(`${this.url}/${path}`, { version: this.game.version, ...body }));
     } catch (error) {
       this.fail(error);
     }
@@ -159,13 +198,13 @@ export class Play {
   // End the agent's search; the person may take back, or let it think again.
   async stop() {
     this.turn++;
-    this.#setThinking(false);
+    this.#setBusy("");
     try {
       this.#take(await post(`${this.url}/stop`));
     } catch (error) {
       this.fail(error);
     }
-    byId("preview").textContent = "Stopped. Undo, or step on with ▶ to let the agent think again.";
+    this.say("Stopped. Undo, or step on with ▶ to let the agent think again.");
   }
 
   pause() {
@@ -177,19 +216,38 @@ export class Play {
   }
 
   render() {
-    const { game, at, position } = this;
-    const isPersons = game.players[position.player] === "human" && !position.outcome;
-    this.board.show(position, isPersons);
+    const { game, at, position, people } = this;
+    const { keys } = game.rules;
+    this.board.show(position, this.isPersons, people);
     this.#showTurn();
-    showPlayers(position, game.players, game.rules.keys.factions_per_player, this.onSeat);
-    showPoints(position);
+    showPlayers(position, people, game.players, keys.factions_per_player, this.onSeat);
+    showPoints(position, people, keys.victory_points, (row) => this.#light(row));
     showMoves(game, at, (place) => this.go(place));
-    byId("undo").disabled = game.moves.length === 0;
-    byId("first").disabled = byId("back").disabled = at === 0;
-    byId("forward").disabled = byId("last").disabled = this.atEnd && !(game.waits_for === "agent" && !this.isWatched);
-    byId("watch").hidden = !this.isWatched || Boolean(game.position.outcome && this.atEnd);
+    setDisabled(byId("undo"), game.moves.length === 0);
+    for (const id of ["first", "back"]) setDisabled(byId(id), at === 0);
+    for (const id of ["forward", "last"]) setDisabled(byId(id), this.atEnd && !(game.waits_for === "agent" && !this.isWatched));
+    setDisabled(byId("hint"), !this.isPersons);
+    setHidden(byId("watch"), !this.isWatched || Boolean(game.position.outcome && this.atEnd));
     byId("pause").textContent = this.paused ? "Go on" : "Pause";
+    this.#explain();
     this.analyse();
+    this.onShown();
+  }
+
+  // Let closed lanes say why, before anybody asks.
+  async #explain() {
+    if (!this.isPersons) return;
+    const { position } = this;
+    const answer = await explain(this.game, this.at).catch(() => null);
+    if (answer && position === this.position) this.board.explain(answer.illegal);
+  }
+
+  async #light(row) {
+    this.lit = row;
+    if (!row) return this.board.light(null);
+    byId("players").classList.toggle("lit-captured", row === "captured");
+    const answer = await explain(this.game, this.at).catch(() => null);
+    if (answer && this.lit === row) this.board.light(answer.rows[row]);
   }
 
   analyse() {
@@ -203,21 +261,47 @@ export class Play {
     }).catch((error) => toast(error.message));
   }
 
-  // What the strip under the board says: the move looked at, or what can be done.
-  hint(move, armed) {
+  // What the strip under the board says.
+
+  say(text, isReason = false) {
+    byId("preview").textContent = text;
+    byId("preview").classList.toggle("reason", isReason);
+  }
+
+  // The move looked at, or what can be done.
+  look(move, armed) {
     const pass = this.board.moves.find((other) => other.kind === "pass");
     const play = byId("confirm");
-    play.hidden = !(armed || pass);
+    setHidden(play, !(armed || pass));
     play.textContent = pass ? "Pass" : `Play ${move?.name ?? ""}`;
     play.onclick = () => this.move(pass ?? move);
-    byId("preview").textContent = move ? `${move.promise}.` : this.#advice(pass);
+    this.say(move ? `${futureOf(move, this.people)}.` : this.#advice(pass));
+  }
+
+  choose(square, steps) {
+    this.look(null, false);
+    if (square === null) return;
+    announce(`${squareName(square)} chosen. It may step to ${steps.map((move) => squareName(move.target)).join(", ")}. `
+      + "Go there and press Enter, or Escape to let go.");
+  }
+
+  // Why nothing can be played there.
+  async closed(cell, chosen, tapped) {
+    const { position } = this;
+    const answer = await explain(this.game, this.at).catch(() => null);
+    if (!answer || position !== this.position) return;
+    if (cell.square !== undefined && !tapped && chosen === null) return;
+    const words = whyClosed(answer, cell, chosen, position, this.people, this.game.rules.keys.mode !== "storm");
+    if (!words) return;
+    this.say(words, true);
+    if (tapped) announce(words);
   }
 
   #advice(pass) {
-    if (!this.game || this.position?.outcome || this.thinking) return "";
+    if (!this.game || this.position?.outcome || this.busyWith) return "";
     if (pass) return "No move is legal but to pass.";
     if (!this.board.moves.length) return this.atEnd ? "" : "An agent moved here.";
-    const again = this.atEnd ? "" : " Later moves will be taken back.";
+    const again = this.atEnd ? "" : " Another move than the next one starts a variation.";
     if (this.board.selected !== null) return `Choose where it steps. Escape lets go.${again}`;
     const steps = this.board.moves.some((move) => move.kind === "step");
     return `Choose a lane to slide in${steps ? ", or a faction to step" : ""}.${again}`;

@@ -1,6 +1,6 @@
 // A ruleset as a form. The server checks it; here is only which keys there are.
 
-import { element } from "./panel.js";
+import { element } from "./dom.js";
 
 const POINTS = ["captured", "besieging", "contact", "controlled", "survivor"];
 

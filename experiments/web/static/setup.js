@@ -1,75 +1,83 @@
 // The dialogs: a new game, who sits where, which of the games in a file.
 
-import { element, playerName } from "./panel.js";
+import { byId, element } from "./dom.js";
+import { openDialog } from "./focus.js";
+import { icon } from "./pieces.js";
+import { SHAPES, agentName } from "./words.js";
 
-const byId = (id) => document.getElementById(id);
 const OTHER = "…";
+const MOVES = ["moves first", "moves second"];
 
-// Whether an agent is for a ruleset with these keys.
-const plays = ({ only }, keys) => !only || keys[only[0]] === only[1];
-
-// Choices of agents for a ruleset as options of a <select>.
-function seatField(player, agents, keys, chosen) {
-  const names = agents.filter((agent) => plays(agent, keys));
-  const select = element("select", { id: `seat${player}` }, [
-    element("option", { value: "human", textContent: "Person" }),
-    ...names.map(({ name, about }) => element("option", { value: name, textContent: `${name} – ${about}` })),
+// Choices of players as a <select>: a person, the agents that fit the rules, any other by its name.
+// `read()` of what is returned gives the name that was chosen.
+export function seatField(player, { agents, fitting, chosen, id }) {
+  const names = agents.filter((agent) => fitting.includes(agent.name));
+  const select = element("select", { id }, [
+    element("option", { value: "human", textContent: "A person" }),
+    ...names.map(({ name, level, about }) => element("option", { value: name,
+      textContent: `${level ? `${level}: ` : ""}${about} (${name})` })),
     element("option", { value: OTHER, textContent: "Another, by its name …" })]);
-  const other = element("input", { id: `other${player}`, placeholder: "mcts:1000", hidden: true });
-  other.setAttribute("aria-label", `Player ${player}'s agent by name`);
+  const other = element("input", { placeholder: "mcts:1000", hidden: true });
+  other.setAttribute("aria-label", `Name of the agent that ${MOVES[player]}`);
   const known = [...select.options].some((option) => option.value === chosen);
   select.value = known ? chosen : OTHER;
   other.value = known ? "" : chosen;
   const toggle = () => { other.hidden = select.value !== OTHER; };
   select.addEventListener("change", toggle);
   toggle();
-  return element("div", { className: "field" }, [
-    element("label", { textContent: `Player ${player} (${"AB"[player]})`, htmlFor: select.id }), select, other]);
+  const label = element("label", { htmlFor: id }, [icon(player), `${SHAPES[player]}, ${MOVES[player]}`]);
+  const root = element("div", { className: "field" }, [label, select, other]);
+  return { root, read: () => (select.value === OTHER ? other.value.trim() : select.value) };
 }
 
-function chosenSeat(player) {
-  const value = byId(`seat${player}`).value;
-  return value === OTHER ? byId(`other${player}`).value.trim() : value;
+// An agent for rules: this one, or where it does not fit, a network that does, or a searcher.
+export function fittingSeat(name, agents, fitting) {
+  if (fitting.includes(name) || agents.every((agent) => agent.name !== name)) return name;
+  return fitting.find((other) => /^(ppo|az)-/.test(other)) ?? "alphabeta:4";
 }
 
 // Ask for a game; `start({ruleset, players, seed})` makes it, and its errors are shown here.
 // With `onlySeats` the rules stay as they are.
-export function askForGame({ options, rules, players, onlySeats, start }) {
-  const choices = new Map(options.presets.map((preset) => [preset.name, preset.keys]));
-  if (!choices.has(rules.name)) choices.set(rules.name, rules.keys);
+export function askForGame({ options, rules, players, onlySeats, fitting, start }) {
+  const choices = new Map(options.presets.map((preset) => [preset.rules.name, preset]));
+  if (!choices.has(rules.name) || choices.get(rules.name).rules.digest !== rules.digest) choices.set(rules.name, { rules, agents: fitting });
   const select = byId("rules");
   select.replaceChildren(...[...choices.keys()].map((name) => element("option", { value: name, textContent: name })));
   select.value = rules.name;
-  const fill = (seats) => byId("seats").replaceChildren(...[0, 1].map(
-    (player) => seatField(player, options.agents, choices.get(select.value), seats[player])));
-  select.onchange = () => fill([0, 1].map((player) => fitting(chosenSeat(player), options.agents, choices.get(select.value))));
+  let seats = [];
+  const fill = (names) => {
+    const { agents } = choices.get(select.value);
+    seats = [0, 1].map((player) => seatField(player, { agents: options.agents, fitting: agents,
+      chosen: fittingSeat(names[player], options.agents, agents), id: `seat${player}` }));
+    byId("seats").replaceChildren(...seats.map((seat) => seat.root));
+  };
+  select.onchange = () => fill(seats.map((seat) => seat.read()));
   fill(players);
   byId("dialog-title").textContent = onlySeats ? "Who plays on" : "New game";
   byId("start").textContent = onlySeats ? "Play on" : "Start";
   select.parentElement.hidden = byId("seed").parentElement.hidden = onlySeats;
   byId("setup-error").textContent = "";
-  byId("setup").onsubmit = (event) => submit(event, choices.get(select.value), start);
-  byId("dialog").showModal();
+  byId("setup").onsubmit = (event) => submit(event, choices.get(select.value).rules.keys, () => seats.map((seat) => seat.read()), start);
+  openDialog(byId("dialog"));
 }
 
-// The name of an agent for a ruleset: this one, or a network, if there is one, where it is not.
-function fitting(name, agents, keys) {
-  if (agents.every((agent) => agent.name !== name || plays(agent, keys))) return name;
-  return agents.find((agent) => agent.name.startsWith("ppo-") && plays(agent, keys))?.name ?? "alphabeta:4";
-}
-
-async function submit(event, keys, start) {
+async function submit(event, keys, seats, start) {
   if (event.submitter?.value === "cancel") return;
   event.preventDefault();
   const button = byId("start");
+  const words = button.textContent;
+  // An agent that is made for the first time takes seconds to load.
+  const patience = setTimeout(() => { button.textContent = "Getting ready …"; }, 500);
   button.disabled = true;
   try {
     const seed = byId("seed").value;
-    await start({ ruleset: keys, players: [chosenSeat(0), chosenSeat(1)], ...(seed ? { seed: Number(seed) } : {}) });
+    await start({ ruleset: keys, players: seats(), ...(seed ? { seed: Number(seed) } : {}) });
     byId("dialog").close();
   } catch (error) {
     byId("setup-error").textContent = error.message;
   } finally {
+    clearTimeout(patience);
+    button.textContent = words;
     button.disabled = false;
   }
 }
@@ -78,9 +86,9 @@ async function submit(event, keys, start) {
 export function askWhichGame(titles, open) {
   byId("pick-list").replaceChildren(...titles.map((title, index) => {
     const button = element("button", { value: String(index + 1), textContent: title.split(", ")
-      .map((part, place) => (place ? part : part.split(" - ").map(playerName).join(" – "))).join(", ") });
+      .map((part, place) => (place ? part : part.split(" - ").map(agentName).join(" – "))).join(", ") });
     button.addEventListener("click", () => open(index + 1));
     return element("li", {}, [button]);
   }));
-  byId("pick").showModal();
+  openDialog(byId("pick"));
 }

@@ -1,20 +1,34 @@
 """The server behind the page: what it answers and refuses, and that games live side by side."""
 
 import io
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from places import ROOT
 
 from agents.search.limited_search import LimitedAlphaBeta, parse_limits
 from agents.solve import analysis
 from agents.solve.move_values import MoveValues
 from agents.solve.storm_solver import SearchStoppedError, Solver
-from castle_env import AgentError, CastleError, Game, Ruleset, load_ruleset, make_agent
+from castle_env import (
+    AgentError,
+    CastleError,
+    Game,
+    Ruleset,
+    load_ruleset,
+    make_agent,
+    preset_names,
+)
 from castle_env.board import steps_off_board
 from castle_env.game_file import format_game, parse_games, read_games
 from castle_env.game_record import Note, record_game
@@ -48,9 +62,14 @@ def move(web, game, name, at=None):
     at = len(game["moves"]) if at is None else at
     position = web.get(f"/api/games/{game['id']}/positions/{at}").json()
     action = next(move["action"] for move in position["moves"] if move["name"] == name)
-    answer = web.post(f"/api/games/{game['id']}/moves", json={"at": at, "action": action})
+    answer = web.post(f"/api/games/{game['id']}/moves", json=changed(game, at=at, action=action))
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+def changed(game, **change):
+    """A request that changes the game as the page with this answer sees it."""
+    return change | {"version": game["version"]}
 
 
 def reply(web, game):
@@ -114,14 +133,70 @@ def shifted(position, chosen):
 def test_reasons_are_told_of_every_illegal_action(web):
     game = begin(web, "sudden-death")
     start = SUDDEN_DEATH.initial_state()
-    reasons = web.get(f"/api/games/{game['id']}/positions/0/reasons").json()
-    assert reasons == {str(action): SUDDEN_DEATH.why_illegal(start, action)
+    url = f"/api/games/{game['id']}/positions"
+    reasons = web.get(f"{url}/0/explained").json()["illegal"]
+    assert reasons == {SUDDEN_DEATH.format_action(action): SUDDEN_DEATH.why_illegal(start, action)
                        for action in range(SUDDEN_DEATH.num_actions)
-                       if action not in SUDDEN_DEATH.legal_actions(start)
-                       and not steps_off_board(action)}
-    assert reasons["12"] == "this lane is closed to the player to move"
-    refused(web.get(f"/api/games/{game['id']}/positions/1/reasons"), 409, "after 1 moves")
+                       if not steps_off_board(action)
+                       and action not in SUDDEN_DEATH.legal_actions(start)}
+    assert reasons["W6"] == "this lane is closed to the player to move"
+    refused(web.get(f"{url}/1/explained"), 409, "after 1 moves")
 
+
+def test_rows_of_points_tell_the_squares_that_they_count(web):
+    points = {"captured": 1, "besieging": 1, "contact": 2, "controlled": 2, "survivor": 3}
+    rules = {"mode": "storm", "victory_points": points}
+    # The example of the rule book: circles on b4 and c5, a diamond on e4, one diamond lost.
+    game = begin(web, rules, start="6/2A3/1A##B1/2##2/6/6 B - 6,6 0,1 5")
+    rows = web.get(f"/api/games/{game['id']}/positions/0/explained").json()["rows"]
+    b4, c5, e4, c4, d4 = 13, 8, 16, 14, 15
+    assert rows == {"captured": [[], []], "besieging": [[c5, b4], [e4]],
+                    "contact": [[c5, b4, c4], [d4, e4]], "controlled": [[c5, b4, c4], [d4, e4]],
+                    "survivor": [[c5, b4], [e4]]}
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_lessons_show_the_rules_in_play(web, name):
+    game = begin(web, name)
+    local = Game(load_ruleset(name))
+    lessons = {lesson["title"]: lesson
+               for lesson in web.get(f"/api/games/{game['id']}/lessons").json()}
+    assert ("Step" in lessons) == ("Lanes" in lessons) == (local.rules.mode == "sudden_death")
+    for player, lanes in enumerate(lessons.get("Lanes", {"lanes": []})["lanes"]):
+        state = replace_player(local.initial_state(), player)
+        assert lanes == [action for action in range(24) if local.why_illegal(state, action)
+                         != "this lane is closed to the player to move"]
+    for lesson in lessons.values():
+        if "position" not in lesson:
+            continue
+        state = local.parse_position(lesson["position"]["text"])
+        if "shown" in lesson:
+            assert local.parse_action(lesson["shown"]) in local.legal_actions(state)
+        if "illegal" in lesson:
+            action = local.parse_action(lesson["illegal"]["name"])
+            assert lesson["illegal"]["reason"] == local.why_illegal(state, action)
+    assert "bastion" in lessons["The bastion holds"]["illegal"]["reason"]
+    assert "stronghold" in lessons["Strongholds stay"]["illegal"]["reason"]
+    shown = next(move for move in lessons["Capture"]["position"]["moves"]
+                 if move["name"] == lessons["Capture"]["shown"])
+    assert shown["captured"] == "B"
+    assert all(lessons["Victory Points"]["position"]["points"]["controlled"])
+
+
+def replace_player(state, player):
+    """The start with this player to move."""
+    return state._replace(ply=player)
+
+
+def test_edited_rules_explain_themselves(web):
+    rules = {"mode": "sudden_death", "entry_style": "step", "steps_must_push": True,
+             "max_plies": 44, "victory_points": {"captured": 7, "controlled": 0}}
+    game = begin(web, rules)
+    told = " ".join(lesson["text"] for lesson in
+                    web.get(f"/api/games/{game['id']}/lessons").json())
+    for words in ("7 for each token", "after 44 turns", "if it pushes", "onto the edge square"):
+        assert words in told
+    assert "stronghold with more own" not in told
 
 
 def test_games_do_not_disturb_each_other(web):
@@ -163,7 +238,7 @@ def test_the_page_and_the_terminal_play_the_same_game(web, tmp_path, monkeypatch
 
 def test_a_person_who_has_not_chosen_has_nothing_to_take_back(web):
     game = reply(web, begin(web, players=("greedy", "human")))
-    refused(web.post(f"/api/games/{game['id']}/undo"), 409, "no move of yours")
+    refused(web.post(f"/api/games/{game['id']}/undo", json=changed(game)), 409, "no move of yours")
     assert web.get(f"/api/games/{game['id']}").json() == game
 
 
@@ -171,16 +246,16 @@ def test_undo_goes_back_to_the_persons_decision(web):
     game = begin(web, players=("human", "greedy"))
     game = reply(web, move(web, game, "W4"))
     game = move(web, game, game["position"]["moves"][0]["name"])
-    game = web.post(f"/api/games/{game['id']}/undo").json()
+    game = web.post(f"/api/games/{game['id']}/undo", json=changed(game)).json()
     assert len(game["moves"]) == 2
-    game = web.post(f"/api/games/{game['id']}/undo").json()
+    game = web.post(f"/api/games/{game['id']}/undo", json=changed(game)).json()
     assert (len(game["moves"]), game["waits_for"]) == (0, "human")
-    refused(web.post(f"/api/games/{game['id']}/undo"), 409, "no move")
+    refused(web.post(f"/api/games/{game['id']}/undo", json=changed(game)), 409, "no move")
 
 
 def test_seats_change_within_a_game(web):
     game = move(web, begin(web), "W4")
-    seats = {"players": ["human", "greedy"]}
+    seats = changed(game, players=["human", "greedy"])
     game = web.post(f"/api/games/{game['id']}/seats", json=seats).json()
     assert game["waits_for"] == "agent"
     assert len(reply(web, game)["moves"]) == 2
@@ -315,11 +390,14 @@ def test_a_long_search_blocks_no_other_game_and_can_be_stopped(monkeypatch):
 
     monkeypatch.setattr(sessions, "agent_for", make)
     monkeypatch.setattr("experiments.web.app.agent_for", lambda name, rules: None)
+    monkeypatch.setattr("experiments.web.app.check_seat", lambda name, rules: None)
     with TestClient(create_app(agents=["endless"]), base_url=ADDRESS) as web:
         slow = [begin(web, players=("endless", "human")) for _ in range(40)]
         for game in slow:
-            answer = web.post(f"/api/games/{game['id']}/reply", json={"at": 0}).json()
-            assert answer == {"moved": False, "game": None}
+            while (answer := web.post(f"/api/games/{game['id']}/reply",
+                                      json={"at": 0}).json())["loading"]:
+                pass
+            assert answer == {"moved": False, "game": None, "loading": False}
         assert len(agents) == 40
         quick = begin(web, players=("human", "greedy"))
         assert len(reply(web, move(web, quick, "W4"))["moves"]) == 2
@@ -331,7 +409,7 @@ def test_a_long_search_blocks_no_other_game_and_can_be_stopped(monkeypatch):
         assert not agents[1].told.is_set()
         web.post(f"/api/games/{slow[0]['id']}/reply", json={"at": 0})
         assert len(agents) == 41
-        seats = {"players": ["human", "human"]}
+        seats = changed(slow[1], players=["human", "human"])
         assert web.post(f"/api/games/{slow[1]['id']}/seats", json=seats).status_code == 200
         assert agents[1].told.is_set()
     assert all(agent.told.is_set() for agent in agents)
@@ -393,12 +471,29 @@ def test_old_games_are_dropped(monkeypatch):
 # Requests that are refused
 
 
+def test_a_page_that_missed_a_change_changes_nothing(web):
+    old = begin(web)
+    game = old
+    for name in ("W4", "Nd", "E3"):
+        game = move(web, game, name)
+    url = f"/api/games/{game['id']}"
+    seats = changed(old, players=["human", "greedy"])
+    for path, request in (("moves", changed(old, at=0, action=2)), ("undo", changed(old)),
+                          ("seats", seats)):
+        refused(web.post(f"{url}/{path}", json=request), 409, "in another window")
+        assert web.get(url).json() == game
+    # Taken back and played again, the game is as long as before, but not the same.
+    shorter = web.post(f"{url}/undo", json=changed(game)).json()
+    move(web, shorter, "Nc")
+    refused(web.post(f"{url}/undo", json=changed(game)), 409, "in another window")
+
+
 def test_wrong_moves_change_nothing(web):
     game = begin(web, players=("human", "greedy"))
     url = f"/api/games/{game['id']}"
-    refused(web.post(f"{url}/moves", json={"at": 0, "action": 0}), 400, "'Na'", "legal: Nc")
-    refused(web.post(f"{url}/moves", json={"at": 0, "action": 25}), 400, "25")
-    refused(web.post(f"{url}/moves", json={"at": 1, "action": 2}), 409, "after 1 moves")
+    refused(web.post(f"{url}/moves", json=changed(game, at=0, action=0)), 400, "'Na'", "legal: Nc")
+    refused(web.post(f"{url}/moves", json=changed(game, at=0, action=25)), 400, "25")
+    refused(web.post(f"{url}/moves", json=changed(game, at=1, action=2)), 409, "after 1 moves")
     refused(web.post(f"{url}/reply", json={"at": 0}), 409, "a person")
     refused(web.post(f"{url}/reply", json={"at": 5}), 409, "after 5 moves")
     refused(web.get(f"{url}/positions/-1"), 409, "after -1 moves")
@@ -416,7 +511,7 @@ def test_wrong_moves_change_nothing(web):
         (b'{"at": 0, "action": 2.5}', "action"),
         (b'{"at": 0, "action": true}', "action"),
         (b'{"at": -1, "action": 2}', "at"),
-        (b'{"at": 0, "action": 2, "more": 1}', "more"),
+        (b'{"at": 0, "action": 2, "version": 0, "more": 1}', "more"),
         (b'{"at": 0, "action": 1' + b"0" * 400 + b"}", ""),
         (b"[" * 50_000, ""),
     ],
@@ -474,6 +569,26 @@ def test_games_that_cannot_be_begun(web, request_, words):
     refused(web.post("/api/games", json=body), 400, words)
 
 
+NAVIGATION = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate",
+              "Sec-Fetch-Dest": "document"}
+
+
+@pytest.mark.parametrize("site", ["same-site", "cross-site"])
+@pytest.mark.parametrize("path", ["/", "/index.html"])
+def test_a_link_elsewhere_opens_the_page_in_a_window(web, site, path):
+    assert web.get(path, headers=NAVIGATION | {"Sec-Fetch-Site": site}).status_code == 200
+
+
+@pytest.mark.parametrize("change", [
+    {"Sec-Fetch-Dest": "iframe"}, {"Sec-Fetch-Dest": "empty"}, {"Sec-Fetch-Mode": "no-cors"},
+    {"Sec-Fetch-Mode": "cors"}, {"Origin": "http://127.0.0.1:9000"}, {"Host": "evil.example"}])
+def test_no_other_request_of_elsewhere_comes_through(web, change):
+    refused(web.get("/", headers=NAVIGATION | change), 403, "refused")
+    for path in ("/api/options", "/api/games/unknown", "/main.js"):
+        refused(web.get(path, headers=NAVIGATION), 403, "refused")
+    refused(web.post("/", headers=NAVIGATION), 403, "refused")
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -527,13 +642,23 @@ def test_the_command_line_may_add_agents():
         create_app(SUDDEN_DEATH.rules, ("exact", "human"))
 
 
-def test_what_is_offered_can_be_seated():
-    for agent in Opponents().offered():
-        assert Opponents().check(agent["name"]) == agent["name"]
-        key, value = agent["only"] or ("name", "storm")
-        rules = next(rules for rules in (STORM.rules, SUDDEN_DEATH.rules)
-                     if rules.to_dict()[key] == value)
-        assert agent_for(agent["name"], rules).name == agent["name"]
+def test_what_is_offered_for_rules_can_be_seated():
+    opponents = Opponents()
+    for rules in (STORM.rules, SUDDEN_DEATH.rules):
+        for name in opponents.fitting(rules):
+            assert opponents.check(name) == name
+            assert agent_for(name, rules).name == name
+    edited = replace(STORM.rules, factions_per_player=7, max_plies=14)
+    assert not [name for name in opponents.fitting(edited) if "ppo" in name or "az" in name]
+    assert {"exact", "alphabeta:4"} <= set(opponents.fitting(edited))
+
+
+def test_seats_that_do_not_fit_are_told_without_the_names_of_files(web):
+    rules = {"mode": "storm", "name": "mine", "factions_per_player": 7}
+    for name in ("ppo-storm", "az-storm", "ppo-sudden-death"):
+        answer = web.post("/api/games", json={"ruleset": rules, "players": ["human", name]})
+        message = refused(answer, 400, name, "mine")
+        assert "/" not in message
 
 
 def test_agents_that_search_are_not_shared():
@@ -589,3 +714,49 @@ def test_a_port_that_is_taken_is_told():
 
 def test_errors_of_users_are_castle_errors():
     assert issubclass(sessions.UnknownGameError, CastleError)
+
+
+def half_a_request(port):
+    """A connection on which a request has begun whose body never comes."""
+    connection = socket.create_connection((HOST, port))
+    connection.send(b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n"
+                    b"Content-Type: application/json\r\n\r\n{")
+    return connection
+
+
+@pytest.mark.parametrize("presses", [1, 3])
+def test_ctrl_c_ends_the_server_at_once_and_quietly(presses):
+    command = [sys.executable, "-c", "from experiments.cli import main; main()", "play", "--web",
+               "--port", "0", "--no-browser", "--against", "random"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          cwd=ROOT) as server:
+        port = urlsplit(server.stdout.readline().split()[2]).port
+        with urlopen(f"http://{HOST}:{port}/", timeout=60), half_a_request(port):
+            for _ in range(presses):
+                server.send_signal(signal.SIGINT)
+                time.sleep(0.2)
+            began = time.monotonic()
+            _, errors = server.communicate(timeout=60)
+    assert time.monotonic() - began < 20
+    assert (server.returncode, errors.strip()) == (130, "castle: stopped")
+
+
+def test_what_is_loaded_is_told_while_it_lasts(monkeypatch):
+    told = threading.Event()
+
+    class Slow(Endless):
+        def select_actions(self, states, rng):
+            told.wait(60)
+            return np.array([STORM.legal_actions(STORM.initial_state())[0]])
+
+    monkeypatch.setattr("experiments.web.warming.agent_for", lambda name, rules: Slow())
+    with TestClient(create_app(), base_url=ADDRESS) as web:
+        game = begin(web, players=("mcts:7", "human"))
+        url = f"/api/games/{game['id']}/reply"
+        assert web.post(url, json={"at": 0}).json() == {"moved": False, "game": None,
+                                                        "loading": True}
+        assert web.get("/api/ready").json() == {"ready": True, "doing": "mcts:7"}
+        told.set()
+        assert len(reply(web, game)["moves"]) == 1
+        while web.get("/api/ready").json()["doing"]:
+            time.sleep(0.01)

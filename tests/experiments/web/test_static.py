@@ -1,124 +1,11 @@
 """The page in a real browser: whole games by mouse and by keyboard, analysis, files, the editor."""
 
-import shutil
-from contextlib import contextmanager
-
-import pytest
-from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from browsing import Page
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
 from castle_env import Game, load_ruleset
 from castle_env.game_file import format_game, parse_games, record_game
-from experiments.web import serving
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-DRIVER = shutil.which("chromedriver")
-SECONDS = 90
-
-pytestmark = pytest.mark.skipif(
-    BROWSER is None or DRIVER is None,
-    reason="needs Chromium and its driver (Debian: apt-get install chromium chromium-driver)")
-
-
-@pytest.fixture(scope="module")
-def address():
-    with serving() as url:
-        yield url
-
-
-@contextmanager
-def browser(folder, width=1180, height=980):
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     f"--window-size={width},{height}", "--force-prefers-reduced-motion"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    try:
-        yield driver
-        wrong = [entry["message"] for entry in driver.get_log("browser")
-                 if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]]
-        assert not wrong
-    finally:
-        driver.quit()
-
-
-@pytest.fixture
-def page(address, tmp_path):
-    with browser(tmp_path) as driver:
-        yield Page(driver, address)
-
-
-class Page:
-    """What a person sees and does."""
-
-    def __init__(self, driver, address):
-        self.driver, self.address = driver, address
-        driver.get(address)
-        self.until(lambda: "#" in driver.current_url and self.turn)
-
-    def until(self, condition):
-        wait = WebDriverWait(self.driver, SECONDS, 0.05, [StaleElementReferenceException])
-        return wait.until(lambda _: condition())
-
-    def __getitem__(self, name):
-        return self.driver.find_element(By.ID, name)
-
-    def all(self, selector):
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def cell(self, name):
-        return self.driver.find_element(By.CSS_SELECTOR, f'[data-name="{name}"]')
-
-    @property
-    def turn(self):
-        return self["turn"].get_attribute("textContent")
-
-    @property
-    def moves(self):
-        return self.driver.execute_script(
-            "return [...document.querySelectorAll('#moves .move span')].map((one) => "
-            "one.textContent)")
-
-    @property
-    def over(self):
-        return "wins" in self.turn or "Draw" in self.turn
-
-    def names(self, selector):
-        return self.driver.execute_script(
-            "return [...document.querySelectorAll(arguments[0])].map((one) => one.dataset.name)",
-            selector)
-
-    def new_game(self, rules, *players):
-        self["new"].click()
-        self.choose("rules", rules)
-        for seat, player in enumerate(players):
-            self.choose(f"seat{seat}", player)
-        before = self.driver.current_url
-        self["start"].click()
-        self.until(lambda: self.driver.current_url != before and not self["dialog"].is_displayed())
-
-    def choose(self, select, value):
-        self[select].find_element(By.CSS_SELECTOR, f'option[value="{value}"]').click()
-
-    def play(self, count, act):
-        """Act, and wait until the list has so many moves or the game is over."""
-        act()
-        self.until(lambda: len(self.moves) >= count and (self.over or "thinks" not in self.turn))
-
-    def saved(self):
-        """The game as the server would save it."""
-        name = self.driver.current_url.split("#")[1]
-        text = self.driver.execute_async_script(
-            "fetch(`/api/games/${arguments[0]}/file`).then((answer) => answer.text())"
-            ".then(arguments[1])", name)
-        return parse_games(text)[0]
 
 
 def test_a_whole_storm_game_by_mouse(page):
@@ -126,9 +13,9 @@ def test_a_whole_storm_game_by_mouse(page):
     while not page.over:
         lane = page.cell(page.names(".lane.legal")[0])
         ActionChains(page.driver).move_to_element(lane).perform()
-        page.until(lambda: "Points then" in page["preview"].text)
+        page.until(lambda: "Then you" in page.strip)
         name = lane.get_attribute("data-name")
-        assert page["preview"].text.startswith(name)
+        assert page.strip.startswith(name)
         count = len(page.moves)
         page.play(count + 2, lane.click)
         assert page.moves[count] == name
@@ -136,7 +23,7 @@ def test_a_whole_storm_game_by_mouse(page):
     assert game.plies == len(page.moves) == 16
     points = [int(cell.text) for cell in page.all("#points tfoot td")]
     assert tuple(points) == game.outcome.victory_points
-    assert page["live"].get_attribute("textContent").endswith(page.turn)
+    assert page.said.endswith(page.turn)
 
 
 def test_a_whole_sudden_death_game_by_keyboard(page):
@@ -148,64 +35,23 @@ def test_a_whole_sudden_death_game_by_keyboard(page):
         count = len(page.moves)
         steps = page.names(".square.mine")
         if steps and count % 6 == 2:
-            go_to(page, steps[0])
-            press(page, Keys.ENTER)
+            page.go_to(steps[0])
+            page.press(Keys.ENTER)
             targets = page.names(".square.legal")
             assert targets
-            go_to(page, targets[0])
-            page.play(count + 1, lambda: press(page, Keys.ENTER))
+            page.go_to(targets[0])
+            page.play(count + 1, lambda: page.press(Keys.ENTER))
             stepped = True
         else:
             lanes = page.names(".lane.legal") or [None]
             if lanes[0] is None:
                 break
-            go_to(page, lanes[0])
-            page.play(count + 1, lambda: press(page, Keys.ENTER))
+            page.go_to(lanes[0])
+            page.play(count + 1, lambda: page.press(Keys.ENTER))
         page.until(lambda: page.over or len(page.moves) % 2 == 0)
     assert page.over
     assert stepped
     assert page.saved().outcome.reason == "last_faction_entered"
-
-
-def press(page, key):
-    ActionChains(page.driver).send_keys(key).perform()
-
-
-def go_to(page, name):
-    """Walk there with arrow keys from where the focus is."""
-    if not page.names(":focus") or page.names(":focus")[0] is None:
-        page.driver.execute_script(
-            "document.querySelector('#board [tabindex=\"0\"]').focus()")
-    ways = {(-1, 0): Keys.ARROW_UP, (1, 0): Keys.ARROW_DOWN, (0, -1): Keys.ARROW_LEFT,
-            (0, 1): Keys.ARROW_RIGHT}
-    row, column = grid(page.names(":focus")[0])
-    to_row, to_column = grid(name)
-    path = []
-    # Through the inner rows and columns: the corners are no cells.
-    if row in (0, 7) and column != to_column:
-        path.append((1 if row == 0 else 6, column))
-    if to_row in (0, 7):
-        path.append((path[-1][0] if path else row, to_column))
-    elif to_column in (0, 7):
-        path.append((to_row, path[-1][1] if path else column))
-    path.append((to_row, to_column))
-    for goal in path:
-        for axis in (0, 1):
-            while grid(page.names(":focus")[0])[axis] != goal[axis]:
-                here = grid(page.names(":focus")[0])
-                sign = 1 if goal[axis] > here[axis] else -1
-                press(page, ways[(sign, 0) if axis == 0 else (0, sign)])
-    assert page.names(":focus") == [name]
-
-
-def grid(name):
-    """Row and column of a lane or square in the grid of 8 by 8."""
-    files, ranks = "abcdef", "654321"
-    if name[0] in "NS":
-        return (0 if name[0] == "N" else 7), files.index(name[1]) + 1
-    if name[0] in "WE":
-        return ranks.index(name[1]) + 1, (0 if name[0] == "W" else 7)
-    return ranks.index(name[1]) + 1, files.index(name[0]) + 1
 
 
 def test_drag_from_the_edge_plays_and_back_out_does_not(page):
@@ -245,11 +91,11 @@ def test_reload_and_walking_through_a_game(page):
     page["back"].click()
     page.until(lambda: page.all("#moves [aria-current]")[0].text.endswith("Nd"))
     page["first"].click()
-    page.until(lambda: not page["back"].is_enabled())
-    page.play(1, page.cell("Nc").click)
+    page.until(lambda: page.is_off("back"))
+    page.cell("Nc").click()
     page.until(lambda: page.moves == ["Nc"])
     page["undo"].click()
-    page.until(lambda: page.moves == [])
+    page.until(lambda: "Nc" not in page.moves)
 
 
 def test_the_browsers_back_leads_to_the_game_before(page):
@@ -293,7 +139,7 @@ def test_two_tabs_play_two_games(page):
     assert page.moves == ["W4", "Nd"]
 
 
-def test_files(page, tmp_path):
+def test_files(page, tmp_path, downloads):
     rules = load_ruleset("storm")
     game = Game(rules)
     actions = tuple(game.parse_action(name) for name in ("W4", "Nd", "E3"))
@@ -312,8 +158,8 @@ def test_files(page, tmp_path):
     page.until(lambda: page.moves == ["W4", "Nd", "E3"])
     assert "<i>Ann – Bob" in page["ruleset"].text
     page["save"].click()
-    page.until(lambda: list(tmp_path.glob("storm-*.castle")))
-    (saved,) = tmp_path.glob("storm-*.castle")
+    saved = downloads / f"storm-{page.driver.current_url.split('#')[1]}.castle"
+    page.until(saved.exists)
     assert parse_games(saved.read_text())[0].actions == actions
 
 
@@ -353,26 +199,6 @@ def test_two_agents_are_watched_and_paused(page):
     page["pause"].click()
     page.until(lambda: page.over)
     assert count < len(page.moves) == 16
-
-
-def test_phone_width_dark_and_labels(address, tmp_path):
-    with browser(tmp_path, 500, 800) as driver:
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True})
-        page = Page(driver, address)
-        wide = "return document.documentElement.scrollWidth"
-        assert driver.execute_script(wide) <= 360
-        page["theme"].click()
-        assert driver.execute_script("return document.documentElement.dataset.theme") in (
-            "dark", "light")
-        page["edit"].click()
-        page.until(lambda: "Fits" in page["editor"].text)
-        assert driver.execute_script(wide) <= 360
-        unnamed = driver.execute_script("""
-            return [...document.querySelectorAll("button, input, select, textarea")].filter((one) =>
-              !one.hidden && !one.textContent.trim() && !one.ariaLabel && !one.labels?.length)
-              .map((one) => one.outerHTML)""")
-        assert unnamed == []
 
 
 def test_a_game_that_is_gone_is_told_and_another_begins(page):

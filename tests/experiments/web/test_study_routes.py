@@ -37,7 +37,8 @@ def post(web, game, path, **body):
 
 
 def move(web, game, at, name):
-    return post(web, game, "moves", at=at, action=STORM.parse_action(name))
+    return post(web, game, "moves", at=at, action=STORM.parse_action(name),
+                version=game["version"])
 
 
 def names(game):

@@ -1,0 +1,225 @@
+"""The page in a real browser, as a person sees and uses it: mouse, keyboard, touch, windows."""
+
+import shutil
+from contextlib import contextmanager
+from itertools import pairwise
+
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from castle_env.game_file import parse_games
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+DRIVER = shutil.which("chromedriver")
+SECONDS = 90
+WIDE, PHONE, SIDE, ZOOMED = (1280, 720), (390, 844), (844, 390), (640, 360)
+WAYS = {(-1, 0): Keys.ARROW_UP, (1, 0): Keys.ARROW_DOWN, (0, -1): Keys.ARROW_LEFT,
+        (0, 1): Keys.ARROW_RIGHT}
+
+
+@contextmanager
+def browser(folder):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--window-size=1280,900", "--force-prefers-reduced-motion"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def faults(driver):
+    """What scripts of the page did wrong since this was asked last."""
+    return [entry["message"] for entry in driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]
+            and "net::ERR_CONNECTION" not in entry["message"]]
+
+
+class Page:
+    """What a person sees and does; one who has been here before, unless it is a `first` visit."""
+
+    def __init__(self, driver, address, first=False):
+        self.driver, self.address = driver, address
+        driver.get(f"{address}/icon.svg")
+        driver.execute_script("sessionStorage.clear(); localStorage.clear();"
+                              "if (!arguments[0]) localStorage.setItem('rules-seen', 'yes')", first)
+        driver.get(address)
+        self.until(lambda: "#" in driver.current_url and self.turn)
+
+    def until(self, condition):
+        wait = WebDriverWait(self.driver, SECONDS, 0.05, [StaleElementReferenceException])
+        return wait.until(lambda _: condition())
+
+    def __getitem__(self, name):
+        return self.driver.find_element(By.ID, name)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def cell(self, name):
+        return self.driver.find_element(By.CSS_SELECTOR, f'[data-name="{name}"]')
+
+    def script(self, code, *arguments):
+        return self.driver.execute_script(code, *arguments)
+
+    @property
+    def turn(self):
+        return self["turn"].get_attribute("textContent")
+
+    @property
+    def said(self):
+        """What a screen reader was told last."""
+        return self["live"].get_attribute("textContent")
+
+    @property
+    def strip(self):
+        return self["preview"].get_attribute("textContent")
+
+    @property
+    def moves(self):
+        return self.script("return [...document.querySelectorAll('#moves .move span')].map("
+                           "(one) => one.textContent)")
+
+    @property
+    def over(self):
+        return "win" in self.turn or "Draw" in self.turn
+
+    def names(self, selector):
+        return self.script("return [...document.querySelectorAll(arguments[0])].map("
+                           "(one) => one.dataset.name)", selector)
+
+    def is_off(self, name):
+        return self[name].get_attribute("aria-disabled") == "true"
+
+    def label(self, name):
+        return self.cell(name).get_attribute("aria-label")
+
+    @property
+    def focus(self):
+        """What has the focus: its name on the board, its key, or its id; "" for nothing."""
+        return self.script("const {dataset, id, tagName} = document.activeElement;"
+                           "return tagName === 'BODY' ? '' : dataset.name || dataset.key || id")
+
+    # What is done
+
+    def size(self, width, height, mobile=False):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
+
+    def theme(self, name):
+        self.script("document.documentElement.dataset.theme = arguments[0]", name)
+
+    def new_game(self, rules, *players):
+        self["new"].click()
+        self.until(self["dialog"].is_displayed)
+        self.choose("rules", rules)
+        for seat, player in enumerate(players):
+            self.choose(f"seat{seat}", player)
+        before = self.driver.current_url
+        self["start"].click()
+        self.until(lambda: self.driver.current_url != before and not self["dialog"].is_displayed())
+
+    def choose(self, select, value):
+        """Choose an option, or type an agent's name where it is none."""
+        options = self[select].find_elements(By.CSS_SELECTOR, f'option[value="{value}"]')
+        if options:
+            options[0].click()
+            return
+        self[select].find_element(By.CSS_SELECTOR, 'option[value="…"]').click()
+        field = self[select].find_element(By.XPATH, "following-sibling::input")
+        field.clear()
+        field.send_keys(value)
+
+    @property
+    def current(self):
+        """The key of the move that led to the position shown; "" at the start."""
+        return self.script(
+            "return document.querySelector('#moves [aria-current]')?.dataset.key ?? ''")
+
+    def play(self, count, act):
+        """Act, and wait until the list has so many moves or the game is over."""
+        act()
+        self.until(lambda: len(self.moves) >= count and (self.over or " is " not in self.turn))
+
+    def saved(self):
+        """The game as the server would save it."""
+        name = self.driver.current_url.split("#")[1]
+        text = self.driver.execute_async_script(
+            "fetch(`/api/games/${arguments[0]}/file`).then((answer) => answer.text())"
+            ".then(arguments[1])", name)
+        return parse_games(text)[0]
+
+    def ask(self, path, body=None):
+        """What the server answers to the page: status and JSON."""
+        return self.driver.execute_async_script(
+            "const [path, body, done] = arguments; fetch(`/api${path}`, body === null ? {} : "
+            "{method: 'POST', headers: {'Content-Type': 'application/json'}, body}).then("
+            "async (answer) => done([answer.status, await answer.json()]))",
+            path, None if body is None else body)
+
+    def press(self, key):
+        ActionChains(self.driver).send_keys(key).perform()
+
+    def point_at(self, element):
+        ActionChains(self.driver).move_to_element(element).perform()
+
+    def go_to(self, name):
+        """Walk there with arrow keys from where the focus is."""
+        if not self.names(":focus") or self.names(":focus")[0] is None:
+            self.script("document.querySelector('#board [tabindex=\"0\"]').focus()")
+        row, column = grid(self.names(":focus")[0])
+        to_row, to_column = grid(name)
+        path = []
+        # Through the inner rows and columns: the corners are no cells.
+        if row in (0, 7) and column != to_column:
+            path.append((1 if row == 0 else 6, column))
+        if to_row in (0, 7):
+            path.append((path[-1][0] if path else row, to_column))
+        elif to_column in (0, 7):
+            path.append((to_row, path[-1][1] if path else column))
+        path.append((to_row, to_column))
+        for goal in path:
+            for axis in (0, 1):
+                while grid(self.names(":focus")[0])[axis] != goal[axis]:
+                    here = grid(self.names(":focus")[0])
+                    sign = 1 if goal[axis] > here[axis] else -1
+                    self.press(WAYS[(sign, 0) if axis == 0 else (0, sign)])
+        assert self.names(":focus") == [name]
+
+    def touch(self, *elements):
+        """A finger goes down on the first element, over the others, and up on the last."""
+        places = [self.middle(element) for element in elements]
+        self._touch("touchStart", places[0])
+        for start, end in pairwise(places):
+            for step in range(1, 9):
+                self._touch("touchMove", [a + (b - a) * step / 8
+                                          for a, b in zip(start, end, strict=True)])
+        self._touch("touchEnd")
+
+    def _touch(self, kind, place=None):
+        points = [] if place is None else [{"x": place[0], "y": place[1]}]
+        self.driver.execute_cdp_cmd("Input.dispatchTouchEvent",
+                                    {"type": kind, "touchPoints": points})
+
+    def middle(self, element):
+        return self.script("const box = arguments[0].getBoundingClientRect();"
+                           "return [box.x + box.width / 2, box.y + box.height / 2]", element)
+
+
+def grid(name):
+    """Row and column of a lane or square in the grid of 8 by 8."""
+    files, ranks = "abcdef", "654321"
+    if name[0] in "NS":
+        return (0 if name[0] == "N" else 7), files.index(name[1]) + 1
+    if name[0] in "WE":
+        return ranks.index(name[1]) + 1, (0 if name[0] == "W" else 7)
+    return ranks.index(name[1]) + 1, files.index(name[0]) + 1
