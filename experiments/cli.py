@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Final, NoReturn, TextIO
 
-from experiments.output import OutputError, is_broken, leave_output, print_on_any_terminal, say
+from experiments.output import OutputError, is_of_output, leave_output, print_on_any_terminal, say
 
 # Sub-command, the module with its options and its `run`, the class of the options, and what the
 # page of help says: the first line of that class's docstring. A module is imported only when its
@@ -113,7 +113,7 @@ def _run(name: str, arguments: list[str]) -> None:
     except CastleError as error:
         _fail(_shown(str(error)))
     except OSError as error:
-        if isinstance(error, OutputError) or is_broken(sys.stdout):
+        if is_of_output(error):
             raise
         _fail(_shown(str(error)))
     except MemoryError:

@@ -102,7 +102,13 @@ def say(message: str) -> None:
         print(f"castle: {message}", file=sys.stderr, flush=True)
 
 
-def is_broken(stream: TextIO | None) -> bool:
+def is_of_output(error: OSError) -> bool:
+    """Whether it is not a file, but what is printed, that could not be written."""
+    return isinstance(error, OutputError) or (
+        error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO))
+
+
+def _is_broken(stream: TextIO | None) -> bool:
     """Whether a stream holds what it cannot write."""
     try:
         if stream is not None:
@@ -114,6 +120,6 @@ def is_broken(stream: TextIO | None) -> bool:
 
 def leave_output() -> None:
     """Send what cannot be written nowhere, so that the end of the process does not fail on it."""
-    for stream in filter(is_broken, (sys.stdout, sys.stderr)):
+    for stream in filter(_is_broken, (sys.stdout, sys.stderr)):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
