@@ -1,8 +1,8 @@
 """Break the rules in small ways, and see that the tests notice: `python tests/mutate_rules.py`.
 
-Each mutation is one edit to a copy of `castle_env`, which is compiled anew and tested with those
-tests of the rules that need no agent. Prints caught or SURVIVED for each; exit status 1 if one
-survives, or if the tests fail without any mutation. Names given as arguments choose mutations.
+Each mutation is one edit to a copy of `castle_env`, which those tests of the rules that need no
+agent then run as plain Python. Prints caught or SURVIVED for each; exit status 1 if one survives,
+or if the tests fail without any mutation. Names given as arguments choose mutations.
 """
 
 import os
@@ -10,11 +10,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
-TESTS: Final = ("tests/castle_env/test_game_conformance.py", "tests/castle_env/test_game.py")
+# Whole games first: most mutations are noticed there, within a second.
+TESTS: Final = ("tests/castle_env/test_game_conformance.py::test_game",
+                "tests/castle_env/test_game.py")
+# A counterexample is enough; none is made smaller.
+PLUGIN: Final = """
+from hypothesis import Phase, settings
+
+settings.register_profile("first", phases=(Phase.explicit, Phase.generate))
+settings.load_profile("first")
+"""
 
 
 class Mutation(NamedTuple):
@@ -128,26 +138,29 @@ def survives(mutation: Mutation | None) -> bool:
             text = file.read_text(encoding="utf-8")
             assert text.count(mutation.old) == 1, f"{mutation.old!r} is not once in {file.name}"
             file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+        (Path(folder) / "first_counterexample.py").write_text(PLUGIN, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "pytest", "-qx", "-p", "no:cacheprovider", *TESTS],
+            [sys.executable, "-P", "-m", "pytest", "-qx", "-p", "no:cacheprovider",
+             "-p", "first_counterexample", *TESTS],
             cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-            env=os.environ | {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": str(Path(folder) / "cache")})
+            env=os.environ | {"PYTHONPATH": folder, "NUMBA_DISABLE_JIT": "1"})
         assert done.returncode in (0, 1), f"pytest ended with {done.returncode}"
         return done.returncode == 0
 
 
 def main(names: list[str]) -> int:
-    """Try the mutations called `names`, or all of them; the exit status."""
+    """Try the mutations called `names`, or all of them, on all cores; the exit status."""
     if not survives(None):
         print("the tests fail without any mutation")
         return 1
-    survivors = 0
-    for name in names or MUTATIONS:
-        survived = survives(MUTATIONS[name])
-        survivors += survived
-        print("SURVIVED" if survived else "caught  ", name, flush=True)
-    print(f"{survivors} of {len(names or MUTATIONS)} survived")
-    return int(survivors > 0)
+    names, killed = names or list(MUTATIONS), 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(survives, map(MUTATIONS.__getitem__, names))
+        for name, survived in zip(names, found, strict=True):
+            print("SURVIVED" if survived else "caught  ", name, flush=True)
+            killed += not survived
+    print(f"killed {killed} of {len(names)}")
+    return int(killed < len(names))
 
 
 if __name__ == "__main__":

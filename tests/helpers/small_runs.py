@@ -1,9 +1,13 @@
 """Training runs that are over in a second, and what tests look at in them."""
 
+import os
 import subprocess
+import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from agents.training.config import PPOConfig
 from agents.training.ppo import PPOLearner
 from agents.training.run import Evaluation, Progress, train
 from castle_env import Game
+from experiments import cli
 
 # Decisions in one rollout, whatever the number of games.
 ROLLOUT = 128
@@ -26,6 +31,10 @@ MAX_WAITS = 10_000
 SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channels", 4,
                  "--hidden", 8, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4,
                  "--regret-positions", 0)
+
+_FORKING = get_context("forkserver")
+_FORKING.set_forkserver_preload([
+    "experiments.commands.train", "agents.training.ppo", "agents.training.az.learner"])
 
 
 def config(**changes: Any) -> PPOConfig:
@@ -93,14 +102,67 @@ def training_state(folder: Path) -> dict[str, Any]:
     return tensors
 
 
+class Castle:
+    """The `castle` command in a process of its own, which starts with its modules imported.
+
+    Such processes come from one that has imported them once: importing takes longer than a small
+    run. The interface is that of `subprocess.Popen`.
+    """
+
+    def __init__(self, *arguments: object) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._files = [Path(self._folder.name, name) for name in ("output", "errors")]
+        self._process = _FORKING.Process(target=_run_castle, args=(
+            [*map(str, arguments)], os.getcwd(), self._files))
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for the end, at most so many seconds; what the command wrote."""
+        self._process.join(timeout)
+        assert self.returncode is not None, "the command does not end"
+        output, errors = (file.read_text(encoding="utf-8") for file in self._files)
+        self._folder.cleanup()
+        return output, errors
+
+
+def _run_castle(arguments: list[str], folder: str, files: list[Path]) -> None:
+    """What a process of `Castle` does."""
+    os.chdir(folder)
+    for number, file in enumerate(files, start=1):
+        with file.open("wb") as opened:
+            os.dup2(opened.fileno(), number)
+    sys.argv = ["castle", *arguments]
+    cli.main()
+
+
 def start_castle(*arguments: object) -> "subprocess.Popen[str]":
-    """Start the installed `castle` command."""
+    """Start the installed `castle` command, which shares nothing with this process."""
     castle = Path(sysconfig.get_path("scripts")) / "castle"
     return subprocess.Popen([castle, *map(str, arguments)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
 
-def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+def wait_until(
+    condition: Callable[[], bool], process: "Castle | subprocess.Popen[str]"
+) -> None:
     """Wait until something has come true while a process runs, which must not end before."""
     for _ in range(MAX_WAITS):
         if condition():

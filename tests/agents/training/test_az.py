@@ -9,7 +9,7 @@ import pytest
 import torch
 from evaluators import guess
 from minimax import GAMES, sample
-from small_runs import checkpoint_steps, same, start_castle, training_state, wait_until
+from small_runs import Castle, checkpoint_steps, same, training_state, wait_until
 from stable_baselines3.common.logger import Logger
 
 from agents.networks.checkpoint import load_checkpoint
@@ -262,14 +262,14 @@ def test_a_killed_run_goes_on_as_if_it_never_was(tmp_path: Path, mode: str) -> N
     folder = tmp_path / "killed"
     options = [part for name, value in SMALL_RUN.items()
                for part in (f"--{name.replace('_', '-')}", value)]
-    process = start_castle("train", "--algorithm", "az", "--ruleset", mode, "--runs", tmp_path,
+    process = Castle("train", "--algorithm", "az", "--ruleset", mode, "--runs", tmp_path,
                            "--name", "killed", *options)
     wait_until(lambda: newest_steps(folder) >= 3 * ITERATION, process)
     process.kill()
     process.communicate()
     done = newest_steps(folder)
     end = done + 2 * ITERATION
-    process = start_castle("train", "--resume", folder, "--until", end)
+    process = Castle("train", "--resume", folder, "--until", end)
     output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert f"resuming {folder} at {done:,} steps" in output

@@ -16,6 +16,7 @@ from small_runs import (
     POOL,
     ROLLOUT,
     SMALL_OPTIONS,
+    Castle,
     checkpoint_steps,
     config,
     run,
@@ -360,7 +361,7 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, oppon
         "--snapshot-every", 3 * ROLLOUT, "--checkpoint-every", ROLLOUT, "--evaluate-every", 10**9,
         "--learning-rate", 0.001, "--last-learning-rate", 0.001)
     for _ in range(3):
-        process, wanted = start_castle("train", *start), done + rng.integers(3, 12) * ROLLOUT
+        process, wanted = Castle("train", *start), done + rng.integers(3, 12) * ROLLOUT
         wait_until(lambda wanted=wanted: newest_steps(folder) >= wanted, process)
         time.sleep(rng.uniform(0, 0.05))
         process.kill()
@@ -371,7 +372,7 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, oppon
     for lost in sorted(folder.glob("checkpoints/step-*.json"))[-2:]:
         lost.unlink()  # so that the curves have gone on after the last checkpoint
     done, end = newest_steps(folder), newest_steps(folder) + 2 * ROLLOUT
-    process = start_castle("train", "--resume", folder, "--until", end)
+    process = Castle("train", "--resume", folder, "--until", end)
     output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert f"resuming {folder} at {done:,} steps" in output
@@ -389,6 +390,7 @@ def test_same_seed_same_weights_after_50_000_steps_in_two_processes(tmp_path):
         "--num-envs": 128, "--n-steps": 16, "--batch-size": 512, "--steps": 50_000, "--seed": 3,
         "--snapshot-every": 8000, "--checkpoint-every": 10**9, "--evaluate-every": 10**9}
     flat = [word for option in options.items() for word in option]
+    # Processes from a common one would hash strings alike.
     processes = [start_castle("train", *flat, "--runs", tmp_path, "--name", name) for name in "ab"]
     for process in processes:
         _, errors = process.communicate()
@@ -400,7 +402,7 @@ def test_same_seed_same_weights_after_50_000_steps_in_two_processes(tmp_path):
 
 def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
     folder = tmp_path / "with space"
-    process = start_castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", folder.name,
+    process = Castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", folder.name,
                            "--steps", 10**8, "--checkpoint-every", 10**9)
     wait_until(lambda: list(folder.glob("checkpoints/step-*.json")) != [], process)
     process.send_signal(signal.SIGINT)

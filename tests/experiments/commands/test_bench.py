@@ -15,11 +15,12 @@ from small_runs import POOL, ROLLOUT, config
 
 from agents.runs import RunError
 from agents.training import config as train_config
+from castle_env import Game, load_ruleset
 from castle_env.errors import OptionError
 from experiments.bench import measurements, peers
 from experiments.bench.measurements import MEASUREMENTS, Measurement, usable_threads
 from experiments.bench.peers import COMPARISONS, PEERS
-from experiments.commands import bench
+from experiments.bench.rows import choose, measure
 from experiments.commands.bench import Bench, run
 
 SMALL_TRAINING = f"""
@@ -68,17 +69,29 @@ def test_json_has_rows_versions_and_machine(tmp_path, capsys):
     assert "core.random_play.sudden_death" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in MEASUREMENTS if "first_step" not in name])
-def test_each_row_gives_a_number(name, monkeypatch):
-    """Where it trains, here or in a process of its own, with few decisions in a rollout."""
+# Programs of which other tests see that they are run, and how.
+PROGRAMS = ("first_step.cold", "first_step.warm", "ppo.sudden_death.peak_memory")
+
+
+@pytest.mark.parametrize("name", [name for name in MEASUREMENTS if name not in PROGRAMS])
+def test_each_row_gives_a_number(name, monkeypatch, tmp_path):
+    """With little work; where it trains, here or in a process of its own, in small rollouts."""
+    for work, amount in (("GAMES", 16), ("WEB_GAMES", 2), ("STEPS", 20), ("VALUED", 1),
+                         ("WARM_UP_SECONDS", 0)):
+        monkeypatch.setattr(measurements, work, amount)
     monkeypatch.setattr(train_config, "PRESETS", {"standard": config()})
     monkeypatch.setattr(train_config, "AZ_PRESETS", {"standard": train_config.AZConfig(
         num_envs=16, channels=4, hidden=8, visits=4, device="cpu")})
     monkeypatch.setattr(measurements, "PEAK_MEMORY", SMALL_TRAINING + measurements.PEAK_MEMORY)
+    small = tmp_path / "small.toml"
+    small.write_text("mode = 'storm'\nfactions_per_player = 3\n")
+    monkeypatch.setattr(measurements, "_small_storm", lambda _: Game(load_ruleset(small)))
     measurement = MEASUREMENTS[name]
     if name == "ppo.storm.learner_steps.sb3":
         measurement = Measurement(measurement.unit, partial(measurements.plain_training, 16))
-    row = bench.measure(name, measurement, runs=1, seconds=0)
+    if name == "solver.storm.solve":
+        measurement = Measurement(measurement.unit, partial(measurements.solver_solve, small))
+    row = measure(name, measurement, runs=1, seconds=0)
     assert row.runs == (row.median,)
     assert row.median > 0
 
@@ -115,7 +128,7 @@ print({"storm": 1, "sudden-death": 2}[sys.argv[1]] if os.getppid() == PARENT els
 """.replace("PARENT", str(os.getpid())))
     for number, name in enumerate(("storm", "sudden_death"), start=1):
         measurement = MEASUREMENTS[f"ppo.{name}.peak_memory"]
-        assert bench.measure(name, measurement, 1, 0).median == number
+        assert measure(name, measurement, 1, 0).median == number
 
 
 def test_peak_memory_grows_with_what_is_held():
@@ -133,15 +146,15 @@ print(len(list(cache.iterdir())) if cache.exists() else 0)
 cache.mkdir(exist_ok=True)
 (cache / "code").touch()
 """)
-    rows = {name: bench.measure(name, MEASUREMENTS[name], runs=2, seconds=0).runs
+    rows = {name: measure(name, MEASUREMENTS[name], runs=2, seconds=0).runs
             for name in ("first_step.cold", "first_step.warm")}
     assert rows == {"first_step.cold": (0, 0), "first_step.warm": (1, 1)}
 
 
 def test_what_rows_are_called():
-    assert list(bench.choose(())) == list(MEASUREMENTS)
-    assert list(bench.choose(("vector.storm", "first_step", "vector.storm"))) == [
-        "vector.storm", "first_step.cold", "first_step.warm"]
+    assert list(choose(())) == list(MEASUREMENTS)
+    assert list(choose(("vector.sudden_death", "first_step", "vector.sudden_death"))) == [
+        "vector.sudden_death", "first_step.cold", "first_step.warm"]
 
 
 @pytest.mark.parametrize("name", ["speed", "cor", "core.", "", "gym.storm.x", "pgx"])
@@ -250,4 +263,4 @@ def test_one_core_for_a_while():
 def test_peers_that_are_installed_give_a_number(name):
     for module in ("jax", "pgx") if name.startswith("pgx") else ("pyspiel",):
         pytest.importorskip(module)
-    assert bench.measure(name, PEERS[name], runs=1, seconds=0).median > 0
+    assert measure(name, PEERS[name], runs=1, seconds=0).median > 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from places import ROOT
-from small_runs import start_castle, wait_until
+from small_runs import Castle, wait_until
 
 from agents.solve.storm_solver import Solver
 from castle_env import Game, OptionError, Ruleset
@@ -320,7 +320,7 @@ def test_command_reports_failures(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_finished_cells(tmp_path: Path) -> None:
     study = study_file(tmp_path, SMALL.replace("values = [1, 2]", "values = [1, 8]")
                        .replace('base = "storm"', 'base = "storm-towers"'))
-    process = start_castle("balance", study, "--runs", tmp_path / "runs", "--name", "b")
+    process = Castle("balance", study, "--runs", tmp_path / "runs", "--name", "b")
     file = tmp_path / "runs" / "b" / "cells.jsonl"
     wait_until(lambda: file.exists() and file.stat().st_size > 0, process)
     process.send_signal(2)
