@@ -12,9 +12,9 @@ from typing import Any, Final, Generic, TypeVar
 
 Result = TypeVar("Result")
 
-MOST_THREADS: Final = 256
+MAX_THREADS: Final = 256
 # Searches that take much memory and time; more of them wait for their turn.
-MOST_HEAVY: Final = 4
+MAX_HEAVY: Final = 4
 _SECONDS_BETWEEN_LOOKS: Final = 0.05
 # After so long without a question about it, work for a page is given up: the page is gone.
 _SECONDS_REMEMBERED: Final = 5.0
@@ -88,8 +88,8 @@ class Jobs:
     """Starts jobs; every one has a thread, so that none waits for another's search."""
 
     def __init__(self) -> None:
-        self._pool: Final = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix=_THREADS)
-        self._heavy: Final = threading.BoundedSemaphore(MOST_HEAVY)
+        self._pool: Final = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=_THREADS)
+        self._heavy: Final = threading.BoundedSemaphore(MAX_HEAVY)
 
     def start(
         self, work: Callable[[Job[Result]], Result], heavy: bool = False
