@@ -76,6 +76,11 @@ def make_az_storm(arguments: str, game: Game) -> Agent:
     return make_shipped("az-storm", arguments, game)
 
 
+def make_az_sudden_death(arguments: str, game: Game) -> Agent:
+    """`az-sudden-death`, for default Sudden Death: see `make_shipped`."""
+    return make_shipped("az-sudden-death", arguments, game)
+
+
 def make_shipped(name: str, arguments: str, game: Game) -> Agent:
     """The agent `name`, `name:sample`, `name+search:N` or `name+search:Tms`, as for `ppo:PATH`.
 

@@ -1,4 +1,4 @@
-"""Trained agents that come with the package: `ppo-storm`, `ppo-sudden-death`, `az-storm`.
+"""Trained agents that come with the package, by PPO and by expert iteration, for each mode.
 
 Their cards beside the weights, `agents/data/NAME.json`, say how they were made.
 """
@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-SHIPPED: Final = ("ppo-storm", "ppo-sudden-death", "az-storm")
+SHIPPED: Final = ("ppo-storm", "ppo-sudden-death", "az-storm", "az-sudden-death")
 
 
 def shipped_path(name: str) -> Path:

