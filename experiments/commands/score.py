@@ -29,7 +29,7 @@ CHANCE: Final = "random"
 
 READING: Final = f"""\
 Protocol: {VERSION}, `docs/score.md`. Points: wins plus half the draws in distinct games against
-each agent of the panel, both seats together, with the 95% Wilson interval. Regret: Victory Points
+each agent of the panel, both seats together, with the 95% interval. Regret: Victory Points
 thrown away per move, by exact values, on the shipped truth set; optimal: the share of moves that
 throw nothing away; each ply counts alike, with 95% normal intervals. Beside each figure stands
 that of the player who draws each legal move alike.
