@@ -2,7 +2,8 @@
 
 A search looks `plies_left` ahead, as if the turn limit were there. What it finds holds for a board
 with so many plies left, whatever moves led to it. That tokens can walk in circles is no problem:
-the number of plies left is another one each time.
+the number of plies left is another one each time. Values are Victory Points for the mover, captures
+before the position not counted.
 
 At the horizon a game that has not ended is worth, by `claim`, to the mover:
 
@@ -15,176 +16,128 @@ With TURN_LIMIT a board has to be searched anew for each number of plies left. W
 the bounds found with one number hold for others too, and short horizons suffice for proofs.
 """
 
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.search.board import board_of
-from agents.search.hash_table import hash_of, new_table
-from agents.search.moves import (
-    CODE_BITS,
-    CODE_MASK,
-    CODES,
-    MAX_HISTORY,
-    MAX_MOVES,
-    add_history,
-    list_scored,
-    play_code,
-    take_largest,
+from agents.search.horizon_last import (
+    HISTORY_PLIES,
+    Records,
+    Work,
+    ends_next,
+    last_two,
+    last_value,
+    standing,
 )
+from agents.search.horizon_plies import (
+    MOVER_ENDS,
+    OPPONENT_ENDS,
+    moves_of_each,
+    must_enter,
+    needed_plies,
+)
+from agents.search.horizon_table import (
+    HIGHEST,
+    LOWER,
+    NO_ACTION,
+    UPPER,
+    askable,
+    bounded,
+    find,
+    store,
+)
+from agents.search.moves import take_largest
 from agents.search.null_window import Window, narrowed, next_beta
 from agents.search.position_key import Key, Symmetries, canonical_key
-from castle_env.board import DIRECTIONS
+from agents.search.pushes import NEVER
+from agents.search.side_by_side import (
+    ACTION,
+    CREDIT,
+    MARGIN,
+    TARGET,
+    Columns,
+    largest_margin,
+    last_entry,
+    passes,
+    position_at,
+    write_entries,
+    write_steps,
+)
 from castle_env.compiled import kernel
-from castle_env.game import Game
-from castle_env.kernels import Rules, RuleTable, mover_margin
+from castle_env.kernels import Rules, RuleTable, captures, play_pass
 from castle_env.position import Position
 
 Ints = npt.NDArray[np.int64]
-Records = npt.NDArray[np.void]
 
-TURN_LIMIT, MOVER_ENDS, OPPONENT_ENDS = 0, -1, 1
-MAX_PLIES: Final = 1000
-# Beyond every margin; bounds that say nothing.
-HIGHEST: Final = 1 << 32
-LOWEST: Final = -HIGHEST
-
-# An entry of the table: low and high part of the key, then lower and upper bound of the margin,
-# each with the plies left that it was found with in its lowest bits.
-ENTRY_WORDS: Final = 4
-_BUCKET: Final = 2
-_PLIES_BITS: Final = 12
-_PLIES_MASK: Final = (1 << _PLIES_BITS) - 1
-
-WORK_DTYPE: Final = np.dtype([
-    ("nodes", np.int64),
-    ("max_nodes", np.int64),
-    ("stop", np.int64),
-    ("sides", np.int64),
-    ("moves", np.int64, (MAX_PLIES + 1, MAX_MOVES)),
-    ("history", np.int64, (2, CODES)),
-])
-
-
-class Work(Protocol):
-    """A row of WORK_DTYPE.
-
-    nodes: positions searched so far. max_nodes: how many end the search, 0 for no limit. stop: ends
-    the search; set when there have been so many nodes, or from outside. sides: 1 where the players
-    enter on different lanes, so that it matters who is to move. moves: those of the node in hand,
-    by plies left. history: for each player and move code how much the move has saved by refuting.
-    """
-
-    nodes: int
-    max_nodes: int
-    stop: int
-    sides: int
-    moves: Ints
-    history: Ints
-
-
-class Bounds(NamedTuple):
-    """What is known of a margin."""
-
-    lower: int
-    upper: int
-
-
-def new_work(game: Game, max_nodes: int = 0) -> Records:
-    """Memory of a search, shape (1,), WORK_DTYPE."""
-    works = np.zeros(1, dtype=WORK_DTYPE)
-    doors = game.table["doors"][0]
-    works["sides"] = not np.array_equal(doors[0], doors[1])
-    works["max_nodes"] = max_nodes
-    return works
-
-
-def new_entries(memory_bytes: int) -> Ints:
-    """An empty table of at most so many bytes, but at least one bucket, shape (n, ENTRY_WORDS)."""
-    return new_table(memory_bytes).reshape(-1, ENTRY_WORDS)
+# Searches with so many plies left use the table; look at replies to put moves in order.
+TABLE_PLIES: Final = 3
+LOOK_AHEAD_PLIES: Final = 5
+# `order` holds margin * 2**38 + history * 2**6 + column, with more added for the move to be tried
+# first, one Victory Point for the killer, and less for those to be tried last.
+_COLUMN_BITS: Final = 6
+_COLUMN_MASK: Final = (1 << _COLUMN_BITS) - 1
+_MARGIN_SHIFT: Final = 38
+_FIRST: Final = 1 << 58
+_LAST: Final = 1 << 59
+# The margin where the opponent has no entry, to put moves in order.
+_NO_REPLY: Final = -1000
 
 
 @kernel
 def key_of(
-    symmetries: Symmetries, work: Work, position: Position, plies_left: int, claim: int
-) -> Key:
-    """All that bounds depend on, the same for positions that the ruleset's symmetries join."""
-    rest = 0 if claim else plies_left
-    rest = rest << 4 | position.own_hand
-    rest = rest << 4 | position.opposing_hand
-    rest = rest << 4 | position.own_forfeits
-    rest = rest << 4 | position.opposing_forfeits
+    symmetries: Symmetries, work: Work, position: Position, claim: int
+) -> tuple[Key, int]:
+    """All that bounds depend on but the plies left, the same for positions that symmetries join.
+
+    And which symmetry brings the position into the form that the key holds.
+    """
+    rest = position.own_hand << 4 | position.opposing_hand
     rest = rest << 3 | position.ply & work.sides | (claim + 1) << 1
-    return canonical_key(symmetries, board_of(position), rest)[0]
+    return canonical_key(symmetries, board_of(position), rest)
 
 
 @kernel
-def bucket_of(table: Ints, key: Key) -> int:
-    """Row of the first entry of a key's bucket."""
-    return (hash_of(key) * (len(table) // _BUCKET) >> 32) * _BUCKET
+def look_ahead(
+    rules: Rules, work: Work, position: Position, start: int, columns: Columns, after: Ints
+) -> None:
+    """Replace the margins of legal moves by those after the opponent's best entry."""
+    for column in range(start, columns.all):
+        if after[TARGET + column]:
+            child = position_at(position, after, column, columns.entries)
+            reply = last_entry(rules, work.ways, child.ply & 1, board_of(child), work.after[1])
+            after[MARGIN + column] = after[CREDIT + column] - max(reply, _NO_REPLY)
 
 
 @kernel
-def find(table: Ints, key: Key, plies_left: int, claim: int) -> Bounds:
-    """What the table knows of a key, as far as it holds with so many plies left."""
-    bucket = bucket_of(table, key)
-    for row in range(bucket, bucket + _BUCKET):
-        if table[row, 0] == key.low and table[row, 1] == key.high:
-            lower, upper = table[row, 2], table[row, 3]
-            more = (lower & _PLIES_MASK) - plies_left, (upper & _PLIES_MASK) - plies_left
-            return Bounds(lower >> _PLIES_BITS if claim * more[0] >= 0 else LOWEST,
-                          upper >> _PLIES_BITS if claim * more[1] <= 0 else HIGHEST)
-    return Bounds(LOWEST, HIGHEST)
+def write_order(
+    work: Work, position: Position, plies_left: int, claim: int, start: int, columns: Columns,
+    hint: int
+) -> int:
+    """List the legal moves from a column on, `hint` first; their number."""
+    after, order = work.after[plies_left], work.order[plies_left]
+    row = min(plies_left, HISTORY_PLIES - 1)
+    history, killer = work.history[claim + 1, row], work.killers[claim + 1, row]
+    hand, moves, _, _ = moves_of_each(position, plies_left, claim)
+    entries_first = claim == MOVER_ENDS and hand == moves
+    count = 0
+    for column in range(start, columns.all):
+        action = after[ACTION + column]
+        margin = after[MARGIN + column] + (action == killer)
+        order[count] = ((margin << _MARGIN_SHIFT) + (history[action] << _COLUMN_BITS) + column
+                        + (_FIRST if action == hint else 0)
+                        - (_LAST if entries_first and column >= columns.entries else 0))
+        count += after[TARGET + column] != 0
+    return count
 
 
 @kernel
-def effort(table: Ints, row: int) -> int:
-    """The most plies left with which a bound of an entry was found."""
-    most: int = max(table[row, 2] & _PLIES_MASK, table[row, 3] & _PLIES_MASK)
-    return most
-
-
-@kernel
-def remember(table: Ints, key: Key, plies_left: int, bound: int, is_lower: bool) -> None:
-    """Write a bound over the old one of its kind.
-
-    A key without an entry takes the first place of its bucket, or the second if the entry in the
-    first was found with more plies left.
-    """
-    row = bucket_of(table, key)
-    if table[row, 0] != key.low or table[row, 1] != key.high:
-        other = row + 1
-        known = table[other, 0] == key.low and table[other, 1] == key.high
-        if known or plies_left < effort(table, row):
-            row = other
-        if not known:
-            table[row, 0], table[row, 1] = key.low, key.high
-            table[row, 2], table[row, 3] = LOWEST << _PLIES_BITS, HIGHEST << _PLIES_BITS
-    table[row, 2 if is_lower else 3] = bound << _PLIES_BITS | plies_left
-
-
-@kernel
-def soonest_end(position: Position) -> int:
-    """The fewest plies in which a player can bring on the last faction, in sudden death."""
-    return min(2 * position.own_hand - 1, 2 * position.opposing_hand)
-
-
-@kernel
-def ended_now(moves: Ints, count: int) -> tuple[int, int]:
-    """The best margin that entering the last faction gives, and how many moves are no entries.
-
-    moves: (MAX_MOVES,) int64, `count` entries of `list_scored`; other moves come first afterwards.
-    """
-    best, kept = LOWEST, 0
-    for index in range(count):
-        entry = moves[index]
-        if (entry & CODE_MASK) >> 6 < DIRECTIONS:
-            best = max(best, entry >> CODE_BITS)
-        else:
-            moves[kept] = entry
-            kept += 1
-    return best, kept
+def note_success(work: Work, plies_left: int, claim: int, action: int) -> None:
+    """Remember that an action has refuted the opponent's last move."""
+    row = min(plies_left, HISTORY_PLIES - 1)
+    work.history[claim + 1, row, action] += 1
+    work.killers[claim + 1, row] = action
 
 
 @kernel
@@ -196,38 +149,66 @@ def search(
 
     At least `beta` it is a lower bound, else an upper bound. Means nothing once `work.stop` is set.
     """
-    if claim and soonest_end(position) > plies_left:
-        return claim * HIGHEST
-    if plies_left == 0:
-        return mover_margin(rules, position)
-    key = key_of(symmetries, work, position, plies_left, claim)
-    known = find(table, key, plies_left, claim)
-    if known.lower >= beta:
-        return known.lower
-    if known.upper < beta:
-        return known.upper
+    if claim:
+        plies_left = needed_plies(rules, position, plies_left, claim)
+        if plies_left == 0:
+            return claim * HIGHEST
+    elif plies_left == 0:
+        return standing(rules, position)
     work.nodes += 1
-    if work.nodes == work.max_nodes:
+    if 0 < work.max_nodes <= work.nodes:
         work.stop = 1
-    moves = work.moves[plies_left]
-    count = list_scored(rules, position, moves)
-    best = LOWEST
-    if rules.ends_at_last_entry and position.own_hand == 1:
-        best, count = ended_now(moves, count)
-    history = work.history[position.ply & 1]
+    # Entering the last faction ends the game.
+    may_end = rules.ends_at_last_entry != 0 and position.own_hand == 1
+    best = NEVER
+    if (may_end and claim == MOVER_ENDS) or (plies_left == 1 and claim != OPPONENT_ENDS):
+        best = last_value(rules, work, position, claim)
+        if plies_left == 1 or best >= beta:
+            return bounded(best)
+    key, symmetry, hint = Key(0, 0), 0, NO_ACTION
+    if plies_left >= TABLE_PLIES:
+        key, symmetry = key_of(symmetries, work, position, claim)
+        known = find(table, key, plies_left, claim)
+        if known.lower >= beta:
+            return known.lower
+        if known.upper < beta:
+            return known.upper
+        hint = symmetries.actions[symmetries.inverse[symmetry], known.action]
+    after, player, board = work.after[plies_left], position.ply & 1, board_of(position)
+    enters = must_enter(rules, position, plies_left, claim)
+    entries = write_entries(rules, work.ways, player, board, after)
+    columns = Columns(entries, entries if enters else write_steps(
+        rules, work.ways, player, board, work.origins, after))
+    if not enters and passes(after, columns.all):
+        return -search(rules, work, symmetries, table, play_pass(position), plies_left - 1, -claim,
+                       1 - beta)
+    start, action = 0, NO_ACTION
+    if may_end:
+        best, start = max(best, largest_margin(after, 0, entries)), entries
+    if best < beta and ends_next(position, plies_left, claim):
+        return bounded(last_two(rules, work, position, claim, beta, best, start, columns))
+    if best < beta and plies_left >= LOOK_AHEAD_PLIES:
+        look_ahead(rules, work, position, start, columns, after)
+    count, index = 0, 0
     if best < beta:
-        add_history(moves, count, history)
-    index = 0
-    while best < beta and index < count and not work.stop:
-        code = take_largest(moves, index, count) & CODE_MASK
-        child = play_code(rules, position, code)
-        best = max(best, -search(rules, work, symmetries, table, child, plies_left - 1, -claim,
-                                 1 - beta))
-        if best >= beta:
-            history[code] = min(history[code] + plies_left * plies_left, MAX_HISTORY)
+        count = write_order(work, position, plies_left, claim, start, columns, hint)
+    while index < count and best < beta:
+        column = take_largest(work.order[plies_left], index, count) & _COLUMN_MASK
+        child = position_at(position, after, column, entries)
+        credit = after[CREDIT + column]
+        value = credit - search(rules, work, symmetries, table, child, plies_left - 1, -claim,
+                                askable(credit - beta + 1))
+        if work.stop:
+            return 0
+        if value > best:
+            best, action = value, after[ACTION + column]
         index += 1
-    if not work.stop:
-        remember(table, key, plies_left, best, best >= beta)
+    best = bounded(best)
+    if best >= beta and action != NO_ACTION:
+        note_success(work, plies_left, claim, action)
+    if plies_left >= TABLE_PLIES:
+        store(table, key, plies_left, best, LOWER if best >= beta else UPPER,
+              symmetries.actions[symmetry, action])
     return best
 
 
@@ -238,22 +219,15 @@ def narrow(
 ) -> int:
     """The mover's margin where it lies in the window, and else a bound of it.
 
-    Means nothing once `work.stop` is set.
+    Here captures before the position count. Means nothing once `work.stop` is set.
     """
+    own, opposing = captures(rules.factions, position)
+    captured = rules.points[0] * (own - opposing)
     while window.low < window.high and not work.stop:
-        beta = next_beta(window)
-        window = narrowed(window, beta, search(rules, work, symmetries, table, position, plies_left,
-                                               claim, beta))
+        beta = askable(next_beta(window) - captured)
+        bound = search(rules, work, symmetries, table, position, plies_left, claim, beta)
+        window = narrowed(window, beta + captured, bounded(bound + captured))
     return window.last
-
-
-@kernel
-def ask(
-    rule_table: RuleTable, works: Records, symmetries: Records,
-    table: Ints, position: Position, plies_left: int, claim: int, beta: int,
-) -> int:
-    """`search` for Python."""
-    return search(rule_table[0], works[0], symmetries[0], table, position, plies_left, claim, beta)
 
 
 @kernel

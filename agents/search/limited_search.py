@@ -12,15 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.horizon_search import (
-    LOWEST,
-    TURN_LIMIT,
-    Records,
-    Work,
-    narrow,
-    new_entries,
-    new_work,
-)
+from agents.search.hash_table import new_table
+from agents.search.horizon_last import Records, Work, new_work
+from agents.search.horizon_plies import TURN_LIMIT
+from agents.search.horizon_search import narrow
+from agents.search.horizon_table import LOWEST
 from agents.search.moves import (
     CODE_BITS,
     CODE_MASK,
@@ -137,7 +133,7 @@ class LimitedAlphaBeta(BaseAgent):
         self._limits: Final = limits
         self._game: Final = game
         self._symmetries: Final = symmetry_table(game)
-        self._table: Final = new_entries(_MEMORY)
+        self._table: Final = new_table(_MEMORY)
         self._works = new_work(game, limits.nodes)
         self._stopped = False
 

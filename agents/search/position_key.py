@@ -34,11 +34,13 @@ _BASTION_BIT: Final = 8
 _NO_BASTION: Final = 63
 _LOW_SQUARES: Final = 28
 _SYMMETRIES: Final = 8
+_NO_ACTION: Final = 255
 
 SYMMETRIES_DTYPE: Final = np.dtype([
     ("count", np.int64),
     ("images", np.int64, (_SYMMETRIES, SIZE, 1 << SIZE)),
     ("lanes", np.int64, (_SYMMETRIES, NO_LANE + 1)),
+    ("actions", np.int64, (_SYMMETRIES, _NO_ACTION + 1)),
     ("inverse", np.int64, (_SYMMETRIES,)),
 ])
 
@@ -47,12 +49,14 @@ class Symmetries(Protocol):
     """A row of SYMMETRIES_DTYPE: what each symmetry does, the identity first.
 
     images: of every occupancy of each rank, as a bitboard. lanes: where each lane goes; NO_LANE
-    stays. inverse: which symmetry undoes it.
+    stays. actions: where each action goes; numbers above all actions stay. inverse: which symmetry
+    undoes it.
     """
 
     count: int
     images: Ints
     lanes: Ints
+    actions: Ints
     inverse: Ints
 
 
@@ -70,11 +74,13 @@ def symmetry_table(game: Game, use: bool = True) -> npt.NDArray[np.void]:
     maps = game.symmetries()[:None if use else 1]
     table["count"] = len(maps)
     table["lanes"] = np.arange(NO_LANE + 1)
+    table["actions"] = np.arange(_NO_ACTION + 1)
     for index, (square_map, action_map) in enumerate(maps):
         table["images"][0, index] = [
             [map_bits(square_map, bits << (SIZE * rank)) for bits in range(1 << SIZE)]
             for rank in range(SIZE)]
         table["lanes"][0, index, :ENTRIES] = action_map[:ENTRIES]
+        table["actions"][0, index, :len(action_map)] = action_map
         table["inverse"][0, index] = [np.array_equal(other[square_map], np.arange(SQUARES))
                                       for other, _ in maps].index(True)
     return table

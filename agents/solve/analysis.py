@@ -17,15 +17,10 @@ import numpy as np
 
 from agents.search import horizon_search
 from agents.search.board import board_of
-from agents.search.horizon_search import (
-    HIGHEST,
-    LOWEST,
-    MAX_PLIES,
-    MOVER_ENDS,
-    OPPONENT_ENDS,
-    TURN_LIMIT,
-    Records,
-)
+from agents.search.hash_table import new_table
+from agents.search.horizon_last import Records, new_work
+from agents.search.horizon_plies import MAX_PLIES, MOVER_ENDS, OPPONENT_ENDS, TURN_LIMIT
+from agents.search.horizon_table import HIGHEST, LOWEST
 from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
 from agents.solve import storm_search
@@ -163,10 +158,11 @@ class _HorizonSearch:
     """Looks one ply further each time, and tells whether anybody can put off the end."""
 
     def __init__(self, game: Game) -> None:
-        self.work: Records = horizon_search.new_work(game)
+        self.work: Records = new_work(game)
         self._game: Final = game
-        self._table: Final = horizon_search.new_entries(MEMORY)
+        self._table: Final = new_table(MEMORY)
         self._symmetries: Final = symmetry_table(game)
+        self._bounds: Final[dict[Position, tuple[int, int]]] = {}
 
     def depths(self, plies_left: int) -> range:
         """From two plies to the turn limit."""
@@ -177,15 +173,22 @@ class _HorizonSearch:
         if self._game.is_terminal(position):
             points, mover = self._game.victory_points(position), position.ply & 1
             return points[mover] - points[1 - mover], True
-        margin = self._margin(position, depth, TURN_LIMIT, Window(LOWEST, HIGHEST, guess))
-        # What a player can force by ending the game within the horizon holds for ever.
-        holds = position.ply + depth == self._game.rules.max_plies or (
-            self._margin(position, depth, MOVER_ENDS, Window(margin - 1, margin, margin)) >= margin
-            and self._margin(position, depth, OPPONENT_ENDS,
-                             Window(margin, margin + 1, margin)) <= margin)
-        return margin, holds
+        # What a player can force by ending the game within the horizon holds for ever. It is sooner
+        # found than the margin at the horizon, which lies between.
+        low, high = self._bounds.get(position, (LOWEST, HIGHEST))
+        low = self._margin(position, depth, MOVER_ENDS, low, high, guess)
+        high = self._margin(position, depth, OPPONENT_ENDS, low, high, guess)
+        if not self.work["stop"][0]:
+            self._bounds[position] = low, high
+        if low == high:
+            return low, True
+        margin = self._margin(position, depth, TURN_LIMIT, low, high, guess)
+        return margin, position.ply + depth == self._game.rules.max_plies
 
-    def _margin(self, position: Position, depth: int, claim: int, window: Window) -> int:
+    def _margin(
+        self, position: Position, depth: int, claim: int, low: int, high: int, guess: int
+    ) -> int:
+        window = Window(low, high, min(max(guess, low), high))
         return int(horizon_search.ask_value(self._game.table, self.work, self._symmetries,
                                             self._table, position, depth, claim, window))
 

@@ -18,13 +18,13 @@ from agents.search.hash_table import hash_of, new_table
 from agents.search.moves import take_largest
 from agents.search.null_window import Window, narrowed, next_beta
 from agents.search.position_key import Key, Symmetries, canonical_key, symmetry_table
+from agents.search.pushes import NEVER
 from agents.search.restriction import Restriction, is_restricted
 from agents.solve.ordering import look_ahead, put_off, write_order
 from agents.solve.restricted_slides import forbid
 from agents.solve.slides import (
     CREDIT,
     MARGIN,
-    NEVER,
     ROWS,
     TARGET,
     best_slide,

@@ -2,29 +2,27 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from time import perf_counter
 from typing import Final, TypeAlias
 
-from agents.search.horizon_search import (
-    HIGHEST,
-    LOWEST,
-    MAX_PLIES,
-    MOVER_ENDS,
-    OPPONENT_ENDS,
-    TURN_LIMIT,
-    ask_value,
-    new_entries,
-    new_work,
-)
+from agents.search.hash_table import new_table
+from agents.search.horizon_last import Ints, new_work
+from agents.search.horizon_plies import MAX_PLIES, MOVER_ENDS, OPPONENT_ENDS, TURN_LIMIT
+from agents.search.horizon_search import ask_value, key_of
+from agents.search.horizon_table import HIGHEST, LOWEST
 from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
 from agents.solve.threads import run_threads
+from agents.tasks import MapTasks
 from castle_env.errors import AgentError, OptionError
 from castle_env.game import Game
 from castle_env.position import Position
-from castle_env.ruleset import SUDDEN_DEATH
+from castle_env.ruleset import SUDDEN_DEATH, Ruleset
 
 DEFAULT_MEMORY: Final = 1 << 28
+# Searches with fewer plies left than this are not worth sharing among processes.
+_SHARED_PLIES: Final = 9
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,8 @@ class Proof:
 
 
 Report: TypeAlias = Callable[[Proof], None]
+# Ruleset, bytes of the table, position, plies left, claim, window: see `SuddenDeathSolver.margin`.
+MarginTask: TypeAlias = tuple[Ruleset, int, Position, int, int, Window]
 
 
 class SuddenDeathSolver:
@@ -76,7 +76,9 @@ class SuddenDeathSolver:
 
     Values are Victory Point margins seen from the player to move. All are exact: entries of the
     table hold whole positions. `memory_bytes` bounds the table and `report` is called now and then.
-    Ctrl-C (KeyboardInterrupt) ends a search within milliseconds; `proof` then has what is proven.
+    With `map_tasks`, such as that of a cluster, it gives each first move to a process of its own,
+    which keeps a table as large. Ctrl-C (KeyboardInterrupt) ends a search within milliseconds;
+    `proof` then has what is proven.
     Raises `AgentError` for storm and for turn limits beyond 1,000 plies.
     """
 
@@ -86,6 +88,7 @@ class SuddenDeathSolver:
         memory_bytes: int = DEFAULT_MEMORY,
         report: Report | None = None,
         use_symmetries: bool = True,
+        map_tasks: MapTasks | None = None,
     ) -> None:
         rules = game.rules
         if rules.mode != SUDDEN_DEATH or rules.max_plies > MAX_PLIES:
@@ -97,8 +100,10 @@ class SuddenDeathSolver:
             raise OptionError(f"memory is {memory_bytes!r} bytes; allowed: an integer from 1 on")
         self.game: Final = game
         self.proof = Proof()
+        self.table: Final[Ints] = new_table(memory_bytes)
+        self._memory_bytes: Final = memory_bytes
+        self._map: Final = map_tasks
         self._report: Final = report
-        self._table: Final = new_entries(memory_bytes)
         self._symmetries: Final = symmetry_table(game, use_symmetries)
         self._work: Final = new_work(game)
         self._started, self._before = perf_counter(), 0
@@ -108,18 +113,23 @@ class SuddenDeathSolver:
         """Positions searched since the solver was made."""
         return int(self._work["nodes"][0])
 
-    def solve(self, position: Position, max_horizon: int = MAX_PLIES) -> Proof:
+    def solve(
+        self, position: Position, max_horizon: int = MAX_PLIES, known: Proof | None = None
+    ) -> Proof:
         """The value, or bounds of it where looking `max_horizon` plies ahead does not settle it.
 
-        A finished game has its margin, at horizon 0.
+        A finished game has its margin, at horizon 0. `known` is what an earlier search has proven
+        of the position: this one goes on at its horizon, which it may not have finished.
         """
-        self._started, self._before = perf_counter(), self.nodes
-        self.proof = Proof()
+        self.proof = known or Proof()
+        self._started = perf_counter() - self.proof.seconds
+        self._before = self.nodes - self.proof.nodes
+        first = max(self.proof.horizon, 1)
         plies_left = self.game.rules.max_plies - position.ply
         if self.game.is_terminal(position):
             self._settle(self._margin_now(position))
             plies_left = 0
-        for horizon in range(1, min(plies_left, max_horizon) + 1):
+        for horizon in range(first, min(plies_left, max_horizon) + 1):
             if self.proof.low == self.proof.high:
                 break
             self.proof = replace(self.proof, horizon=horizon)
@@ -160,22 +170,48 @@ class SuddenDeathSolver:
             mover_within=proof.mover_within if proof.low == value else None,
             opponent_within=proof.opponent_within if proof.high == value else None)
 
+    def margin(self, position: Position, plies_left: int, claim: int, window: Window) -> int:
+        """The mover's margin with a horizon and a claim, see `agents.search.horizon_search`.
+
+        Exact where it lies in the window, else a bound of it. The game is not over.
+        """
+        margins: list[int] = []
+
+        def search() -> None:
+            margins.append(int(ask_value(
+                self.game.table, self._work, self._symmetries, self.table, position, plies_left,
+                claim, window)))
+
+        self._work["stop"] = 0
+        run_threads([search], self._work, self._note)
+        return margins[0]
+
     def _search(self, position: Position, plies_left: int, claim: int) -> int:
         """The margin with this horizon and claim, within the bounds proven so far."""
         low, high = self.proof.low, self.proof.high
         # It is likely to be that of the last horizon.
         guess = {MOVER_ENDS: low, OPPONENT_ENDS: high, TURN_LIMIT: 0}[claim]
         guess = min(max(guess if LOWEST < guess < HIGHEST else 0, low), high)
-        margins: list[int] = []
+        if self._map is None or plies_left < _SHARED_PLIES:
+            return self.margin(position, plies_left, claim, Window(low, high, guess))
+        best = self._best_of_moves(self._map, position, plies_left, claim, Window(low, high, guess))
+        return min(max(best, low), high)
 
-        def search() -> None:
-            margins.append(int(ask_value(
-                self.game.table, self._work, self._symmetries, self._table, position, plies_left,
-                claim, Window(low, high, guess))))
-
-        self._work["stop"] = 0
-        run_threads([search], self._work, self._note)
-        return margins[0]
+    def _best_of_moves(
+        self, map_tasks: MapTasks, position: Position, plies_left: int, claim: int, window: Window
+    ) -> int:
+        """`margin`, each first move in a task of its own; moves joined by symmetry count once."""
+        after = (self.game.apply(position, action) for action in self.game.legal_actions(position))
+        children = {key_of(self._symmetries[0], self._work[0], child, -claim)[0]: child
+                    for child in after}
+        ended = [-self._margin_now(child) for child in children.values()
+                 if self.game.is_terminal(child)]
+        turned = Window(-window.high, -window.low, -window.last)
+        tasks = [(self.game.rules, self._memory_bytes, child, plies_left - 1, -claim, turned)
+                 for child in children.values() if not self.game.is_terminal(child)]
+        found = map_tasks(_margin_and_nodes, tasks)
+        self._work["nodes"] += sum(nodes for _, nodes in found)
+        return max(ended + [-margin for margin, _ in found])
 
     def _margin_now(self, position: Position) -> int:
         points = self.game.victory_points(position)
@@ -188,3 +224,19 @@ class SuddenDeathSolver:
                              seconds=perf_counter() - self._started)
         if self._report:
             self._report(self.proof)
+
+
+@lru_cache(maxsize=1)
+def _solver_of(rules: Ruleset, memory_bytes: int) -> SuddenDeathSolver:
+    return SuddenDeathSolver(Game(rules), memory_bytes)
+
+
+def _margin_and_nodes(task: MarginTask) -> tuple[int, int]:
+    """The margin that a task asks for, and the positions searched for it.
+
+    A process keeps the table that it fills.
+    """
+    rules, memory_bytes, position, plies_left, claim, window = task
+    solver = _solver_of(rules, memory_bytes)
+    before = solver.nodes
+    return solver.margin(position, plies_left, claim, window), solver.nodes - before

@@ -18,6 +18,7 @@ import numpy as np
 
 from agents.solve.perfect_play import PerfectPlay
 from agents.solve.storm_solver import Solver
+from agents.solve.sudden_death_solver import SuddenDeathSolver
 from castle_env import Game, Ruleset, castle_v1, load_ruleset
 from castle_env.batch import random_playouts
 from experiments.commands.dataset import FIRST_PLY
@@ -212,6 +213,19 @@ def solver_nodes() -> Iterator[Run]:
         return solver.nodes
 
     yield rate(solve)
+
+
+@contextmanager
+def sudden_death_nodes() -> Iterator[Run]:
+    """Positions visited per second in bounds of sudden death with seven factions each, 14 plies."""
+    game = Game(Ruleset.from_dict({"mode": "sudden_death", "factions_per_player": 7}))
+
+    def bound() -> int:
+        solver = SuddenDeathSolver(game, SMALL_TABLE)
+        solver.solve(game.initial_state(), 14)
+        return solver.nodes
+
+    yield rate(bound)
 
 
 @contextmanager
@@ -446,6 +460,7 @@ MEASUREMENTS: Final = {
     "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v1")),
     "aec.storm": Measurement("plies/s", partial(aec_play, "storm")),
     "solver.storm.nodes": Measurement("nodes/s", solver_nodes),
+    "solver.sudden_death.nodes": Measurement("nodes/s", sudden_death_nodes),
     "solver.storm.solve": Measurement("s", partial(solver_solve, "storm")),
     "dataset.storm": Measurement("positions/s", partial(dataset_values, "storm")),
     "az.storm.positions":

@@ -3,16 +3,23 @@
 With `--book-plies` it makes a book of exact values instead.
 """
 
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from time import perf_counter
+from typing import Final
 
 from rich.console import Console
 
-from agents.search.horizon_search import MAX_PLIES
+from agents.locks import locked
+from agents.runs import check_writable
+from agents.search.horizon_plies import MAX_PLIES
+from agents.solve import kept_proof
 from agents.solve.book import build, card_path
 from agents.solve.storm_solver import Solver
-from agents.solve.sudden_death_solver import SuddenDeathSolver
-from castle_env import Game, OptionError, load_ruleset
+from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
+from castle_env import Game, OptionError, Position, load_ruleset
 from castle_env.ruleset import SUDDEN_DEATH
 from experiments.options import (
     BackendOptions,
@@ -25,6 +32,8 @@ from experiments.options import (
     memory_bytes,
 )
 from experiments.report import storm_proof, sudden_death_proof
+
+SECONDS_BETWEEN_SAVES: Final = 600
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,9 @@ class Solve(BackendOptions, OutputOptions):
     """Sudden death: stop after --plies, if need be with a lower and an upper bound."""
     plies: int = 16
     """With --bounds: plies within which an end may be forced, at most."""
+    resume: bool = False
+    """Sudden death: go on where an earlier run with --resume was stopped. Its table and what it has
+    proven are kept in runs/, every ten minutes and at the end."""
     book_plies: OptionalNumber = None
     """Make a book instead: exact values of all positions up to this ply, up to symmetry. Stopped,
     the same command goes on where it was."""
@@ -61,8 +73,9 @@ def run(options: Solve) -> None:
     if game.rules.mode == SUDDEN_DEATH:
         solve_sudden_death(options, game)
         return
-    if options.bounds or options.plies != Solve.plies:
-        raise OptionError("--bounds and --plies are for sudden death; storm is solved to its end")
+    if options.bounds or options.plies != Solve.plies or options.resume:
+        raise OptionError("--bounds, --plies and --resume are for sudden death; storm is solved to "
+                          "its end")
     if options.book_plies is not None or options.out is not None:
         make_book(options, game)
         return
@@ -86,25 +99,69 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
     """Prove the value of a position, or bounds of it, print them, and write the file; what is
     proven when interrupted.
     """
-    if (options.wdl or options.threads != 1 or options.book_plies is not None or options.out
-            or not options.is_default):
-        raise OptionError("--wdl, --threads, --book-plies, --out, --backend, --workers and "
-                          "--address are for storm; allowed in sudden death: --position, --memory, "
-                          "--json, --quiet, --bounds and --plies")
+    if options.wdl or options.threads != 1 or options.book_plies is not None or options.out:
+        raise OptionError("--wdl, --threads, --book-plies and --out are for storm; allowed in "
+                          "sudden death: --position, --memory, --json, --quiet, --bounds, --plies, "
+                          "--resume, --backend, --workers and --address")
     if not 1 <= options.plies <= MAX_PLIES:
         raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MAX_PLIES}")
     position = (game.initial_state() if options.position is None
                 else game.parse_position(options.position))
-    with Console(stderr=True).status("") as status:
-        solver = SuddenDeathSolver(
-            game, memory_bytes(options.memory),
-            lambda proof: status.update(sudden_death_proof.progress_text(proof)))
+    map_tasks = None if options.is_default else options.start().map
+    path = kept_path(game, position) if options.resume else None
+    with (locked(path) if path else nullcontext(),
+          Console(stderr=True).status("") as status):
+        kept: Kept | None = None
+
+        def report(proof: Proof) -> None:
+            status.update(sudden_death_proof.progress_text(proof))
+            if kept:
+                kept.save_now_and_then()
+
+        solver = SuddenDeathSolver(game, memory_bytes(options.memory), report, map_tasks=map_tasks)
+        kept = Kept(path, solver, position) if path else None
         try:
-            solver.solve(position, options.plies if options.bounds else MAX_PLIES)
+            solver.solve(position, options.plies if options.bounds else MAX_PLIES,
+                         kept.known if kept else None)
         finally:
             status.stop()
+            if kept:
+                kept.save()
             options.write_json(sudden_death_proof.to_dict(game, position, solver.proof))
             print(sudden_death_proof.report(game, position, solver.proof))
+
+
+def kept_path(game: Game, position: Position) -> Path:
+    """The file in runs/ in which the proof of a position is kept; makes the folder if it can."""
+    folder, text = Path("runs"), game.format_position(position)
+    with suppress(OSError):
+        folder.mkdir(exist_ok=True)
+    return folder / f"proof-{game.rules.digest}-{sha256(text.encode()).hexdigest()[:8]}.npz"
+
+
+class Kept:
+    """A proof in a file: what an earlier run has proven, and what this one finds."""
+
+    def __init__(self, path: Path, solver: SuddenDeathSolver, position: Position) -> None:
+        self._path: Final = path
+        self._solver: Final = solver
+        self._position: Final = position
+        self._saved = perf_counter()
+        self.known: Proof | None = None
+        if path.exists():
+            self.known = kept_proof.load(path, solver, position)
+        else:
+            check_writable(path)
+
+    def save_now_and_then(self) -> None:
+        """Save what is proven, if the last time is some minutes ago."""
+        if perf_counter() - self._saved >= SECONDS_BETWEEN_SAVES:
+            self.save()
+
+    def save(self) -> None:
+        """Save what is proven, over the old file."""
+        kept_proof.save(self._path, self._solver, self._position)
+        self._saved = perf_counter()
 
 
 def make_book(options: Solve, game: Game) -> None:

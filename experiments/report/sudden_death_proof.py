@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agents.search.horizon_search import HIGHEST, LOWEST
+from agents.search.horizon_table import HIGHEST, LOWEST
 from agents.solve.sudden_death_solver import Proof
 from castle_env import Game, Position
 

@@ -188,7 +188,32 @@ def test_solve_sudden_death(castle, tmp_path):
     assert "not bounded yet" in ended.output or "at least" in ended.output
     for wrong in (["--wdl"], ["--threads", 2], ["--bounds", "--plies", 0]):
         assert castle("solve", "cousin.toml", *wrong).status == 2
-    assert castle("solve", "storm", "--bounds").status == 2
+    for wrong in ("--bounds", "--resume"):
+        assert castle("solve", "storm", wrong).status == 2
+
+
+def test_a_proof_of_sudden_death_is_kept_and_resumed(castle, tmp_path):
+    (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 3\n")
+    command = ("solve", "cousin.toml", "--memory", "1MiB", "--resume", "--json", "out.json")
+    assert castle(*command, "--bounds", "--plies", 5).status == 0
+    first = json.loads((tmp_path / "out.json").read_text())
+    assert first["value"] is None
+    (kept,) = (tmp_path / "runs").glob("proof-*.npz")
+    assert castle(*command).status == 0
+    second = json.loads((tmp_path / "out.json").read_text())
+    assert (second["value"], second["horizon"]) == (1, 6)
+    assert second["nodes"] > first["nodes"]
+    kept.write_bytes(kept.read_bytes()[:-1000])
+    ended = castle(*command)
+    assert ended.status == 2
+    assert "damaged" in ended.errors
+
+
+def test_sudden_death_is_solved_by_first_moves_in_tasks(castle, tmp_path):
+    (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 5\n")
+    ended = castle("solve", "cousin.toml", "--memory", "1MiB", "--workers", 2)
+    assert ended.status == 0
+    assert "margin +0 for A" in ended.output
 
 
 def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):

@@ -1,15 +1,17 @@
 """The sudden-death solver against plain minimax, and what its proofs promise."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from horizon import NEVER, plain
 
-from agents.search.horizon_search import HIGHEST, LOWEST, key_of
+from agents.search.horizon_table import HIGHEST, LOWEST
+from agents.solve.kept_proof import ProofError, load, save
 from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
+from agents.tasks import map_here
 from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
-from castle_env.compiled import kernel
-from castle_env.kernels import KINDS, Rules, legal_moves, mover_margin, play, play_pass
 from experiments.report.sudden_death_proof import report, to_dict
 
 Keys = dict[str, Any]
@@ -17,36 +19,11 @@ LANES = ["own_axis", "central", "home_edge", "all"]
 # Strongholds cannot leave the board: nobody can enter, and both pass until the limit.
 CROWDED = ["######"] * 6
 LOPSIDED = [".#....", "......", "...#..", "#.....", "......", "....##"]
-NEVER = 1_000_000
-
-
-@kernel
-def minimax(rules: Rules, position: Position, left: int, claim: int) -> int:
-    """Margin for the mover under best play, every line followed and nothing remembered.
-
-    With `claim` -1 the mover, with +1 the opponent, loses by far unless the game ends early.
-    """
-    if position.opposing_hand == 0:
-        return mover_margin(rules, position)
-    if left == 0:
-        return claim * NEVER if claim else mover_margin(rules, position)
-    moves = legal_moves(rules, position)
-    best, passes = -2 * NEVER, True
-    for kind in range(KINDS):
-        squares = moves[kind]
-        while squares:
-            after = play(rules, position, kind, squares & -squares)
-            best = max(best, -minimax(rules, after, left - 1, -claim))
-            squares &= squares - 1
-            passes = False
-    if passes:
-        return -minimax(rules, play_pass(position), left - 1, -claim)
-    return best
 
 
 def plain_value(game: Game, position: Position, claim: int = 0, left: int | None = None) -> int:
     left = game.rules.max_plies - position.ply if left is None else left
-    return int(minimax(game.table[0], position, left, claim))
+    return int(plain(game.table, position, left, claim))
 
 
 def game_of(**keys: Any) -> Game:
@@ -201,18 +178,6 @@ def test_a_finished_game_has_its_margin() -> None:
     assert (proof.value, proof.length) == (points[1] - points[0], 0)
 
 
-def test_keys_tell_apart_what_the_rules_do() -> None:
-    game = game_of(factions_per_player=3, capture_credit="enemy_only")
-    solver = solver_of(game, use_symmetries=False)
-    start = game.initial_state()
-    variants = [start, *(start._replace(**{field: 1}) for field in
-                         ("own", "opposing", "strongholds", "bastion", "own_hand",
-                          "opposing_hand", "own_forfeits", "opposing_forfeits", "ply"))]
-    keys = {key_of(solver._symmetries[0], solver._work[0], position, left, claim)
-            for position in variants for left, claim in ((1, 0), (2, 0), (1, 1), (1, -1))}
-    assert len(keys) == len(variants) * 4
-
-
 def test_other_modes_and_sizes_are_refused() -> None:
     with pytest.raises(AgentError, match="sudden_death"):
         SuddenDeathSolver(Game(load_ruleset("storm")))
@@ -254,3 +219,48 @@ def test_bounds_of_the_whole_game_in_a_few_plies() -> None:
     assert (proof.low, proof.high, proof.value, proof.length) == (LOWEST, HIGHEST, None, None)
 
 
+def test_first_moves_in_tasks_of_their_own_give_the_same() -> None:
+    game = game_of(factions_per_player=5)
+    start = game.initial_state()
+    proofs = [solver_of(game, map_tasks=map_tasks).solve(start) for map_tasks in (None, map_here)]
+    assert len({(proof.low, proof.high, proof.mover_within, proof.opponent_within)
+                for proof in proofs}) == 1
+    assert all(proof.nodes > 0 for proof in proofs)
+
+
+def test_a_kept_proof_goes_on_where_it_was(tmp_path: Path) -> None:
+    game, path = game_of(factions_per_player=5), tmp_path / "proof.npz"
+    start = game.initial_state()
+    whole = solver_of(game).solve(start)
+    first = solver_of(game)
+    first.solve(start, 9)
+    save(path, first, start)
+    second = solver_of(game)
+    known = load(path, second, start)
+    assert known == first.proof
+    np.testing.assert_array_equal(second.table, first.table)
+    proof = second.solve(start, known=known)
+    assert (proof.low, proof.high, proof.mover_within, proof.opponent_within, proof.horizon) == (
+        whole.low, whole.high, whole.mover_within, whole.opponent_within, whole.horizon)
+    assert known.nodes + second.nodes == proof.nodes
+    assert second.nodes < whole.nodes
+
+
+def test_a_kept_proof_is_of_one_question_and_whole(tmp_path: Path) -> None:
+    game, path = game_of(factions_per_player=3), tmp_path / "proof.npz"
+    start, solver = game.initial_state(), solver_of(game)
+    with pytest.raises(ProofError, match="cannot read"):
+        load(path, solver, start)
+    solver.solve(start)
+    save(path, solver, start)
+    other = game_of(factions_per_player=4)
+    after = game.apply(start, game.legal_actions(start)[0])
+    for wrong, position in ((solver_of(other), other.initial_state()), (solver_of(game), after),
+                            (solver_of(game, memory_bytes=1 << 20), start)):
+        with pytest.raises(ProofError, match="allowed"):
+            load(path, wrong, position)
+    data = path.read_bytes()
+    for damaged in (b"", data[:100], data[:-100], data[:5000] + b"!" + data[5001:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ProofError, match="damaged"):
+            load(path, solver_of(game), start)
