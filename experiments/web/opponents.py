@@ -31,8 +31,9 @@ _CHECKED: Final = (
      "alphabeta:nodes=N with N up to 10000000", 10_000_000),
     (r"mcts:([1-9][0-9]{0,7})", "mcts:N with N up to 100000", 100_000),
     (r"exact(?::hardest)?", "exact", 0),
-    (r"(?:ppo-storm|ppo-sudden-death|az-storm)", "ppo-storm, ppo-sudden-death, az-storm", 0),
-    (r"(?:ppo-storm|ppo-sudden-death|az-storm)\+search:([1-9][0-9]{0,4})",
+    (r"(?:ppo|az)-(?:storm|sudden-death)",
+     "ppo-storm, ppo-sudden-death, az-storm, az-sudden-death", 0),
+    (r"(?:ppo|az)-(?:storm|sudden-death)\+search:([1-9][0-9]{0,4})",
      "these with +search:N, N up to 10000", 10_000),
 )
 
@@ -43,9 +44,10 @@ _OFFERED: Final = (
     ("greedy", "Novice", "the most points at once", None),
     ("alphabeta:2", "Casual", "looks two turns ahead", None),
     ("mcts:200", "Casual", "tries 200 random games", None),
+    ("az-sudden-death", "Club player", "a network trained by search", ("preset", "sudden-death")),
+    ("alphabeta:4", "Club player", "looks four turns ahead", None),
     ("ppo-storm", "Club player", "a trained network", ("preset", "storm")),
     ("ppo-sudden-death", "Club player", "a trained network", ("preset", "sudden-death")),
-    ("alphabeta:4", "Club player", "looks four turns ahead", None),
     ("az-storm", "Strong", "a network trained by search", ("preset", "storm")),
     ("mcts:5000", "Strong", "tries 5,000 random games", None),
     ("alphabeta:6", "Strong", "looks six turns ahead", None),
@@ -53,6 +55,7 @@ _OFFERED: Final = (
     ("ppo-storm+search:200", "Strong", "a network that looks ahead", ("preset", "storm")),
     ("ppo-sudden-death+search:200", "Strong", "a network that looks ahead",
      ("preset", "sudden-death")),
+    ("az-storm+search:200", "Strong", "a network that looks ahead", ("preset", "storm")),
     ("exact", "Perfect", "no better move exists", ("mode", STORM)),
     ("exact:hardest", "Perfect", "and sets traps", ("mode", STORM)),
 )
