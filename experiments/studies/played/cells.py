@@ -125,12 +125,15 @@ def komi_of(margins: Mapping[str, int], seed: int) -> Interval:
 def _even(
     komis: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Where the share of each row of counts reaches one half."""
+    """Where the share of each row of counts is one half; the middle, where it is so for a while."""
     shares = counts @ scores.T / counts.sum(axis=1, keepdims=True)
     above = np.argmax(shares >= 0.5, axis=1)
-    rows = np.arange(len(shares))
-    low, high = shares[rows, above - 1], shares[rows, above]
-    even: npt.NDArray[np.float64] = komis[above - 1] + (0.5 - low) / (high - low) / 2
+    below = len(komis) - 1 - np.argmax(shares[:, ::-1] <= 0.5, axis=1)
+    rows, ends = np.arange(len(shares)), np.zeros(len(shares))
+    for place in (above - 1, below):
+        low, high = shares[rows, place], shares[rows, place + 1]
+        ends += komis[place] + (0.5 - low) / (high - low) / 2
+    even: npt.NDArray[np.float64] = ends / 2
     return even
 
 

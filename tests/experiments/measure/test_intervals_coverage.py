@@ -86,7 +86,7 @@ def test_measures_of_games() -> None:
 
 
 def test_means_over_seeds() -> None:
-    assert_holds(lambda rng: student_mean_interval(rng.normal(2, 5, 3)), 2.0, 4 * EXPERIMENTS)
+    assert_holds(lambda rng: student_mean_interval(rng.normal(2, 5, 3)), 2.0)
 
 
 def moves(
