@@ -41,7 +41,7 @@ LANES_LEGEND: Final = LEGEND.replace(" or :", "") + "  + open"
 STYLES: Final = {"A": "1;94", "B": "1;33", "#": "1", "+": "1;92"}
 INVERTED: Final = ";7"
 _NO_BREAK: Final = "_"
-_MOST_LINES: Final = 4
+_MAX_LINES: Final = 4
 # A token with its brackets, but no capital letter that belongs to a word or an action, or the mark
 # of a lane, but no corner of a square.
 TOKEN: Final = re.compile(
@@ -147,7 +147,7 @@ def _points_lines(view: View, player: int) -> list[str]:
     """A player's points by row, such as "controlled 2 x 2 = 4"; only points where they are many."""
     explained = [_points_text(row, view, player).replace(" ", _NO_BREAK) for row in view.points]
     lines = wrap(", ".join(explained), WIDTH - PANEL - 3)
-    if len(lines) > _MOST_LINES:
+    if len(lines) > _MAX_LINES:
         lines = wrap(" ".join(f"{row}:{points[player]}" for row, points in view.points.items()),
                      WIDTH - PANEL - 3)
     return [line.replace(_NO_BREAK, " ") for line in lines]

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-_MOST_SIGNS: Final = 200
+_MAX_SIGNS: Final = 200
 
 
 def quoted(value: Any) -> str:
@@ -15,7 +15,7 @@ def quoted(value: Any) -> str:
     except ValueError:
         text = f"an integer of {value.bit_length()} bits" if isinstance(value, int) else (
             f"a {type(value).__name__} with an integer that is too long to show")
-    return text if len(text) <= _MOST_SIGNS else f"{text[:_MOST_SIGNS - 3]}..."
+    return text if len(text) <= _MAX_SIGNS else f"{text[:_MAX_SIGNS - 3]}..."
 
 
 class CastleError(ValueError):

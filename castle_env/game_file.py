@@ -54,7 +54,7 @@ from castle_env.errors import CastleError
 from castle_env.game import Game, Outcome
 from castle_env.game_lines import (
     CLOSES,
-    MOST_NESTED,
+    MAX_NESTED,
     OPENS,
     RESULTS,
     UNFINISHED,
@@ -333,7 +333,7 @@ class _Reader:
             if word in ends:
                 self._ply = None if depth == 0 else self._ply
                 return line, word
-            if word == OPENS and line.actions and depth < MOST_NESTED:
+            if word == OPENS and line.actions and depth < MAX_NESTED:
                 inner, _ = self._line_of(game, before, depth + 1)
                 line.variations.append(inner.as_variation(len(line.actions) - 1))
                 continue

@@ -15,7 +15,7 @@ UNFINISHED: Final = "*"
 RESULTS: Final = ("player 0 wins", "player 1 wins", "draw", UNFINISHED)
 OPENS: Final = "("
 CLOSES: Final = ")"
-MOST_NESTED: Final = 200
+MAX_NESTED: Final = 200
 _MOVE: Final = re.compile(
     r" *(?P<number>[1-9][0-9]{0,5})\. +(?P<action>\w+)"
     r"(?: +(?P<value>[+-][0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?))?"

@@ -13,7 +13,7 @@ from experiments.web.sessions import SECONDS_TO_WAIT, Known, Session
 from experiments.web.wire import Json
 
 # Best play is followed so far, or to the end of the game.
-MOST_PLIES: Final = 16
+MAX_PLIES: Final = 16
 
 # What a search of several positions has found, in the order in which it was found.
 Found: TypeAlias = list[tuple[Position, MoveValues]]
@@ -56,7 +56,7 @@ class Desk:
         game, state = session.live.game, session.state_at(at)
         actions: list[int] = []
         exact = True
-        while len(actions) < MOST_PLIES and not game.is_terminal(state):
+        while len(actions) < MAX_PLIES and not game.is_terminal(state):
             if _unsettled(session, [state], seconds):
                 await self._search(session, [state], seconds)
             values = session.found(state)

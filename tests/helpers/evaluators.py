@@ -9,7 +9,7 @@ from minimax import rng, winning_now
 from castle_env import Game, Position
 from castle_env.position import PositionArray
 
-MOST_DRAWS = 50
+MAX_DRAWS = 50
 
 
 def know_nothing(states: PositionArray) -> tuple[Any, Any]:
@@ -46,9 +46,9 @@ def won_positions(game: Game, seats: set[int], after_pass: bool) -> list[Positio
     So many games are drawn that there are such positions, whatever the seed.
     """
     found: list[Position] = []
-    for seed in range(MOST_DRAWS):
+    for seed in range(MAX_DRAWS):
         found += [state for state in late_positions(game, 2, 200, seed) if winning_now(game, state)]
         if len(found) >= 100 and {state.ply & 1 for state in found} >= seats and (
                 not after_pass or any(state.bastion == 0 for state in found)):
             return found
-    raise AssertionError(f"none of these in {MOST_DRAWS} draws")
+    raise AssertionError(f"none of these in {MAX_DRAWS} draws")
