@@ -67,16 +67,21 @@ class Seats(_Request):
 
 
 class Walk(_Request):
-    """Moves in the position after the first `at` moves, the moves of a variation or new ones."""
+    """Moves in the position after the first `at` moves, the moves of a variation or new ones.
+
+    A `version` that the game no longer has is refused.
+    """
 
     at: Number
+    version: Version | None = None
     actions: Annotated[list[int], Field(min_length=1, max_length=200)]
 
 
 class Comment(_Request):
-    """What to say about the move with this index."""
+    """What to say about the move with this index; `version` as for `Walk`."""
 
     at: Number
+    version: Version | None = None
     text: Annotated[str, Field(max_length=2_000)]
 
 

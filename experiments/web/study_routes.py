@@ -22,6 +22,8 @@ def study_routes(sessions: Sessions) -> APIRouter:
     @router.post("/{name}/walk")
     async def walk(name: str, asked: Walk) -> Json:
         session = sessions.get(name)
+        if asked.version is not None:
+            session.check_version(asked.version)
         return session.to_json(session.walk(asked.at, asked.actions))
 
     @router.post("/{name}/promote")
@@ -33,6 +35,8 @@ def study_routes(sessions: Sessions) -> APIRouter:
     @router.post("/{name}/comment")
     async def comment(name: str, asked: Comment) -> Json:
         session = sessions.get(name)
+        if asked.version is not None:
+            session.check_version(asked.version)
         session.comment(asked.at, asked.text)
         return session.to_json(asked.at + 1)
 

@@ -3,7 +3,6 @@
 import { get, poll } from "./api.js";
 import { element } from "./dom.js";
 import { redraw } from "./focus.js";
-import { signed } from "./marks.js";
 
 const box = document.getElementById("analysis");
 const DEEPER_SECONDS = 20;
@@ -16,7 +15,7 @@ export function stopAnalysis() {
 }
 
 // Ask for the values after the first `at` moves until they are final, then for the last move's.
-export async function analyse(game, at, position, board, onRegret, seconds = 2) {
+export async function analyse(game, at, position, people, board, onRegret, seconds = 2) {
   const mine = ++current;
   const goesOn = () => mine === current;
   const follow = (place, onAnswer) => poll(
@@ -24,11 +23,11 @@ export async function analyse(game, at, position, board, onRegret, seconds = 2) 
     (answer) => answer.done, goesOn, onAnswer);
   box.hidden = false;
   if (position.outcome) {
-    show(position, null);
+    show(position, people, null);
   } else {
-    show(position, { done: false, seconds: 0, found: null });
+    show(position, people, { done: false, seconds: 0, found: null });
     await follow(at, (answer) => {
-      show(position, answer, () => analyse(game, at, position, board, onRegret, DEEPER_SECONDS));
+      show(position, people, answer, () => analyse(game, at, position, people, board, onRegret, DEEPER_SECONDS));
       board.setValues(answer.found, position.player ? -1 : 1);
     });
   }
@@ -40,12 +39,12 @@ export async function analyse(game, at, position, board, onRegret, seconds = 2) 
   }
 }
 
-function show(position, answer, onDeeper) {
+function show(position, people, answer, onDeeper) {
   const lines = [element("h2", { textContent: "Analysis" })];
   if (answer === null) {
     lines.push(element("p", { textContent: "The game is over." }));
   } else {
-    lines.push(...verdict(position, answer));
+    lines.push(...verdict(position, people, answer));
     if (answer.done && !answer.found.exact) {
       const button = element("button", { textContent: `Look for ${DEEPER_SECONDS} s` });
       button.addEventListener("click", onDeeper);
@@ -55,16 +54,14 @@ function show(position, answer, onDeeper) {
   redraw(box, ...lines);
 }
 
-function verdict(position, { done, found, seconds }) {
+function verdict(position, people, { done, found, seconds }) {
   const lines = [];
   if (found) {
-    const sign = position.player ? -1 : 1;
     const best = position.moves.filter((move) => found.regrets[move.action] === 0);
-    lines.push(element("p", { className: "verdict" }, [
-      element("b", { textContent: signed(sign * found.value) }),
-      ` VP for player ${position.player} with best play`]));
+    lines.push(element("p", { className: "verdict" }, [`${people[position.player].name}: `, element("b", { textContent: found.words })]));
     lines.push(element("p", { className: "quiet", textContent: `Best: ${best.map((move) => move.name).join(" ")}` }));
     lines.push(element("p", { className: "quiet", textContent: found.exact ? "Exact: proven to the end of the game."
+      : found.value_exact ? "Exact: proven from the position before."
       : `Not proven: margins ${found.depth} ${found.depth === 1 ? "ply" : "plies"} ahead.` }));
   }
   if (!done) {

@@ -11,6 +11,7 @@ import { showLessons } from "./lessons.js";
 import { announce, toast } from "./panel.js";
 import { Play } from "./play.js";
 import { remember, remembered, setTheme, toggleTheme } from "./settings.js";
+import { Study } from "./study.js";
 import { askForGame, askWhichGame } from "./setup.js";
 
 const BEGINNER = "greedy";
@@ -134,7 +135,10 @@ async function hint() {
   }
 }
 
+const study = new Study(play);
+
 play.onShown = () => {
+  study.show();
   if (guided === play.game.id && play.atEnd && play.isPersons) hint();
 };
 

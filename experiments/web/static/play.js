@@ -69,7 +69,7 @@ export class Play {
 
   // A person's move on the position shown.
   async move(move) {
-    if (this.busy) return;
+    if (this.busy || this.answer?.(move)) return;
     this.busy = true;
     const turn = ++this.turn;
     const asked = { at: this.at, action: move.action, version: this.game.version };
@@ -222,7 +222,7 @@ export class Play {
     this.#showTurn();
     showPlayers(position, people, game.players, keys.factions_per_player, this.onSeat);
     showPoints(position, people, keys.victory_points, (row) => this.#light(row));
-    showMoves(game, at, (place) => this.go(place));
+    this.showMoves();
     setDisabled(byId("undo"), game.moves.length === 0);
     for (const id of ["first", "back"]) setDisabled(byId(id), at === 0);
     for (const id of ["forward", "last"]) setDisabled(byId(id), this.atEnd && !(game.waits_for === "agent" && !this.isWatched));
@@ -232,6 +232,10 @@ export class Play {
     this.#explain();
     this.analyse();
     this.onShown();
+  }
+
+  showMoves() {
+    showMoves(this.game, this.at, (place) => this.go(place));
   }
 
   // Let closed lanes say why, before anybody asks.
@@ -255,9 +259,9 @@ export class Play {
     this.board.setValues(null);
     if (!byId("analyse").checked) return;
     const { game, at } = this;
-    analyse(game, at, this.position, this.board, (found) => {
+    analyse(game, at, this.position, this.people, this.board, (found) => {
       Object.assign(game.moves[at - 1], { regret: found.regret, exact: found.exact });
-      showMoves(game, this.at, (place) => this.go(place));
+      this.showMoves();
     }).catch((error) => toast(error.message));
   }
 
