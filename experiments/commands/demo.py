@@ -96,7 +96,7 @@ def run_mode(mode: Mode, config: PPOConfig, folder: Path) -> list[str]:
     game = Game(load_ruleset(mode))
     own_folder = create_run_folder(folder, mode)
     steps, evaluations = learn(game, config, own_folder)
-    agent = f"ppo:{own_folder}"
+    agent, subject = f"ppo:{own_folder}", f"the agent trained for {mode}"
     summaries, records = measure(game, agent, config.report_games, config.seed)
     report.write_results(own_folder, config.to_dict(), game,
                          {"evaluations": evaluations, "final": summaries})
@@ -104,10 +104,10 @@ def run_mode(mode: Mode, config: PPOConfig, folder: Path) -> list[str]:
     print(f"{gain_sentence(evaluations)}\n")
     return [
         f"## {game.rules.name}\n",
-        report.draw_learning(folder, mode, agent, evaluations),
+        report.draw_learning(folder, mode, subject, evaluations),
         f"The agent `{agent}`, measured at the end; results in `{mode}/{RESULTS}`:\n",
         report.summary_markdown(summaries),
-        report.draw_summaries(folder, mode, agent, summaries, records),
+        report.draw_summaries(folder, mode, subject, summaries, records),
     ]
 
 

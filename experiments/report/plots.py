@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from agents.runs import atomic_path
@@ -44,6 +45,7 @@ _SHARES: Final = LinearSegmentedColormap.from_list("shares", [RED, "#FFFFFF", BL
 PlyCurves: TypeAlias = dict[str, dict[str, list[tuple[int, Interval]]]]
 
 _LONGEST_NAME: Final = 30
+_EXPLANATION: Final = "explanation"
 _MAX_BINS: Final = 49
 
 
@@ -324,7 +326,8 @@ def new_figure(title: str, explanation: str, width: float, height: float) -> tup
     figure = bare_figure(width, height)
     axes = figure.subplots()
     style(axes)
-    axes.set_title(explanation, loc="left", fontsize=8.5, color=GREY)
+    lines = textwrap.fill(literal(explanation), int(15.5 * width))
+    axes.set_title(lines, loc="left", fontsize=8.5, color=GREY, gid=_EXPLANATION)
     headline(figure, title)
     return figure, axes
 
@@ -332,7 +335,7 @@ def new_figure(title: str, explanation: str, width: float, height: float) -> tup
 def headline(figure: Figure, text: str) -> None:
     """Title of the whole picture, in as many lines as its width asks for."""
     lines = textwrap.fill(text, int(9.5 * figure.get_figwidth()))
-    figure.suptitle(_literal(lines), x=0.01, ha="left", fontsize=11.5, weight="bold", color=BLACK)
+    figure.suptitle(literal(lines), x=0.01, ha="left", fontsize=11.5, weight="bold", color=BLACK)
 
 
 def style(axes: Axes) -> None:
@@ -372,14 +375,25 @@ def shown(name: str) -> str:
     """A player's name, shortened in its middle if it is long."""
     if len(name) > _LONGEST_NAME:
         name = f"{name[:11]}…{name[-(_LONGEST_NAME - 12):]}"
-    return _literal(name)
+    return literal(name)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Text that matplotlib shows as it is, and does not read as a formula."""
     return text.replace("$", r"\$")
 
 
 def save(figure: Figure, path: Path) -> None:
+    _pull_left(figure)
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None})
+
+
+def _pull_left(figure: Figure) -> None:
+    """Let explanations begin at the left of the picture, where they have its whole width."""
+    figure.draw_without_rendering()
+    for text in figure.findobj(lambda artist: artist.get_gid() == _EXPLANATION):
+        assert isinstance(text, Text)
+        assert text.axes is not None
+        box = text.axes.get_window_extent()
+        text.set_x((0.01 * figure.bbox.width - box.x0) / box.width)

@@ -43,7 +43,9 @@ def draw(folder: Path, study: RulesetStudy, found: PlayedFindings) -> list[str]:
         shown.append("## Who wins when equals play, and by how much?\n\n"
                      "![Margins of the first player](margins.png)\n")
         leads_over_time(alone[:_LEADS], folder / "leads.png", study.name)
-        shown.append(f"## When is a game decided?\n\n![Lead over time](leads.png)\n\n"
+        left_out = (f"{_LEADS} of {len(alone)} matches are drawn, the first ones; the tables have "
+                    "all of them.\n\n" if len(alone) > _LEADS else "")
+        shown.append(f"## When is a game decided?\n\n![Lead over time](leads.png)\n\n{left_out}"
                      f"{EXACT_READING if 'exact' in alone[0].result['leads'] else LEADS_READING}")
     if study.mode == SUDDEN_DEATH and len(alone) > 1:
         races_and_sieges(alone, folder / "readings.png", study.name)
@@ -123,7 +125,7 @@ def leads_over_time(matches: Sequence[Match], path: Path, subject: str) -> None:
     exact = "exact" in matches[0].result["leads"]
     said = ("exact margin under best play from there on" if exact else
             "its margin after two or three plies of best play, the last of them its own (blue) or "
-            "the second's (red)")
+            "the second's (orange)")
     plots.headline(figure, f"First player's lead over time, {subject}: {said} (mean; band: 10% to "
                            "90% of games)")
     plots.save(figure, path)
@@ -136,17 +138,21 @@ def races_and_sieges(matches: Sequence[Match], path: Path, subject: str) -> None
     """
     figure, axes = plots.new_figure(
         f"Race, siege or stall, {subject}",
-        f"blue: race (factions enter in {RACES:.0%} of plies), green: siege, red: stall; "
+        f"blue: race (factions enter in {RACES:.0%} of plies), green: siege, orange: stall; "
         "marker: agent; number: ruleset", 8.5, 4.8)
     agents = list(dict.fromkeys(match.agents[0] for match in matches))
     names = list(dict.fromkeys(match.name for match in matches))
+    longest = max(match.result["quality"]["duration"]["estimate"] for match in matches)
+    labels: list[tuple[tuple[float, float], set[int]]] = []
     for match in matches:
         point = match.result["quality"]["entries"]["estimate"], \
             match.result["quality"]["duration"]["estimate"]
+        _label(labels, point, names.index(match.name) + 1, longest)
         axes.plot(*point, marker=_MARKERS[agents.index(match.agents[0]) % len(_MARKERS)],
                   color=_CHARACTERS[match.character], markersize=7, linestyle="none",
                   markeredgecolor=plots.BLACK, clip_on=False)
-        axes.annotate(str(names.index(match.name) + 1), point, xytext=(5, 4), fontsize=7,
+    for point, numbers in labels:
+        axes.annotate(",".join(map(str, sorted(numbers))), point, xytext=(5, 4), fontsize=7,
                       textcoords="offset points")
     for agent, marker in zip(agents, _MARKERS, strict=False):
         axes.plot([], [], marker=marker, color="white", markeredgecolor=plots.BLACK,
@@ -154,9 +160,21 @@ def races_and_sieges(matches: Sequence[Match], path: Path, subject: str) -> None
     axes.text(1.02, 1, "\n".join(f"{number}: {name}" for number, name in enumerate(names, 1)),
               transform=axes.transAxes, va="top", fontsize=7, color=plots.BLACK)
     axes.set_xlim(0, 1)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.1 * longest)
     axes.xaxis.set_major_formatter(PercentFormatter(1))
     axes.set_xlabel("plies in which a faction enters")
     axes.set_ylabel("mean length in plies")
     plots.legend(figure, axes)
     plots.save(figure, path)
+
+
+def _label(
+    out_labels: list[tuple[tuple[float, float], set[int]]], point: tuple[float, float],
+    number: int, longest: float,
+) -> None:
+    """Number a point; those so close that their numbers would overlap share one label."""
+    for (entries, plies), numbers in out_labels:
+        if abs(entries - point[0]) < 0.04 and abs(plies - point[1]) < 0.045 * longest:
+            numbers.add(number)
+            return
+    out_labels.append((point, {number}))

@@ -42,12 +42,19 @@ def draw(
     if boards:
         first_moves_map(boards, folder / "first-moves.png", study.name)
         shown.append("## Where does the first move matter?\n\nOf each layout the ruleset whose "
-                     "first moves differ most.\n\n![First moves on the board](first-moves.png)\n")
+                     f"first moves differ most{_of_layouts(study, len(boards))}.\n\n"
+                     "![First moves on the board](first-moves.png)\n")
     if costs:
         draw_costs(costs, folder / "restrictions.png", study.name)
         shown.append("## What are the parts of the game worth?\n\n"
                      "![Cost of restricted play](restrictions.png)\n")
     return shown
+
+
+def _of_layouts(study: RulesetStudy, drawn: int) -> str:
+    """What is left out, where something is."""
+    layouts = len({rules.strongholds for rules in study.rulesets.values()})
+    return f"; {drawn} of {layouts} layouts are drawn" if drawn < layouts else ""
 
 
 def _boards(
@@ -81,13 +88,20 @@ def values_map(
         values[place] = ruleset.value
     figure, picture = plots.new_figure(
         f"Exact value of each ruleset, {subject}",
-        "first player's VP margin under best play; blue: wins, red: loses",
+        "first player's VP margin under best play; blue: wins, orange: loses",
         4 + 0.55 * len(columns), 2.2 + 0.24 * len(rows))
     _field(picture, values)
     picture.set_xticks(range(len(columns)), [_names(axes, across, place) for place in columns],
                        rotation=30, ha="right", rotation_mode="anchor", fontsize=8)
     picture.set_yticks(range(len(rows)), [_names(axes, down, place) for place in rows], fontsize=8)
+    picture.set_xlabel(_keys(axes, across))
+    picture.set_ylabel(_keys(axes, down))
     plots.save(figure, path)
+
+
+def _keys(axes: Sequence[Axis], which: Sequence[int]) -> str:
+    """The keys whose values stand along a side of the picture."""
+    return plots.literal(", ".join(axes[index].key for index in which))
 
 
 def _axes_across(axes: Sequence[Axis]) -> list[int]:
@@ -188,7 +202,7 @@ def first_moves_map(
     for panel in panels[len(boards):]:
         panel.set_axis_off()
     plots.headline(figure, f"First player's margin after each first move, {subject} "
-                           "(blue: wins, red: loses)")
+                           "(blue: wins, orange: loses)")
     plots.save(figure, path)
 
 

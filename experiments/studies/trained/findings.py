@@ -116,8 +116,8 @@ def _variant(name: str, rows: Sequence[Row]) -> Variant:
     return Variant(
         name=name,
         cells=[row["key"] for row in rows],
-        points={opponent: student_mean_interval([result["rows"][place]["win_rate"]
-                                                 for result in results])
+        points={opponent: _of_shares(student_mean_interval(
+                    [result["rows"][place]["win_rate"] for result in results]))
                 for place, opponent in enumerate(opponents)},
         regret=student_mean_interval(regrets) if regrets else None,
         steps_per_second=float(np.median([result["steps_per_second"] for result in results])),
@@ -138,3 +138,10 @@ def _answer(variants: Sequence[Variant]) -> str:
              for name in names if name in shares]
     return (f"Share of the points against {opponent}, mean over "
             f"{max(len(variant.cells) for variant in variants)} seeds: {'; '.join(texts)}.")
+
+
+def _of_shares(mean: Interval) -> Interval:
+    """The interval of a mean of shares, which cannot lie below 0 or above 1."""
+    if not mean.is_known:
+        return mean
+    return Interval(mean.estimate, max(0.0, mean.low), min(1.0, mean.high))
