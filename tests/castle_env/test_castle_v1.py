@@ -25,7 +25,7 @@ MODES = ("storm", "sudden_death")
 RULESETS = ("storm", "sudden-death-step", QUICK_DEATH, ONE_FACTION)
 DUEL = {"mode": "storm", "factions_per_player": 1}
 NO_ACTIONS = (-1, 25, 10**100, True, np.True_, 3.0, np.float32(3), None, float("nan"), "Nc", [3],
-              np.array([3]), np.array(3.0), object())
+              np.array([3]), np.array(3.0), ...)
 
 
 @pytest.fixture(autouse=True)

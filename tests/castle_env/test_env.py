@@ -36,7 +36,7 @@ IDS = ("castle_env/Storm-v1", "castle_env/SuddenDeath-v1", "castle_env/Castle-v1
 MODES = (None, "human", "rgb_array", "ansi", "svg")
 NO_ACTIONS = (
     -1, 25, 10**100, -(2**63), np.int64(169), True, np.True_, 3.0, np.float64(3), np.float32(2),
-    None, float("nan"), np.nan, float("inf"), "Nc", b"Nc", "3", 3 + 0j, [3], (3,), {3}, object(),
+    None, float("nan"), np.nan, float("inf"), "Nc", b"Nc", "3", 3 + 0j, [3], (3,), {3}, ...,
     np.array([3]), np.array([[3]]), np.array([3, 4]), np.array(3.0), np.array(True), np.array([]),
 )
 WRAPPINGS: dict[str, Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]] = {
