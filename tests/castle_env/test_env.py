@@ -381,7 +381,7 @@ def test_spawned_processes_finish_and_hold_boards_of_their_own() -> None:
         names = ["Nc", "W4"]
         game = Game(load_ruleset("storm"))
         envs.step_async(np.array([game.parse_action(name) for name in names]))
-        _, _, _, _, infos = envs.step_wait(timeout=60)
+        _, _, _, _, infos = envs.step_wait(timeout=300)
         expected = []
         for name in names:
             env = make_with_torch()
@@ -392,4 +392,4 @@ def test_spawned_processes_finish_and_hold_boards_of_their_own() -> None:
         assert expected[0] != expected[1]
         assert infos["action_mask"].shape == (2, 25)
     finally:
-        envs.close(timeout=30)
+        envs.close(timeout=300)
