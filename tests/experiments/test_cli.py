@@ -294,7 +294,7 @@ def test_a_gpu_that_is_not_there_is_an_error(castle, tmp_path, command):
 
 def test_weights_of_another_network_are_refused(castle, tmp_path):
     castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "small")
-    ended = castle("train", *SMALL_OPTIONS, "--steps", 128, "--blocks", 3, "--name", "large",
+    ended = castle("train", *SMALL_OPTIONS, "--steps", 128, "--blocks", 2, "--name", "large",
                    "--init-from", "runs/small")
     assert ended.status == 2
     assert re.match(r"castle: checkpoint 'runs/small/.*' does not fit the network of this run",

@@ -29,8 +29,8 @@ POOL: dict[str, Any] = {"opponents": "prioritised", "baselines": ("random", "gre
 MAX_WAITS = 10_000
 # The same for the `castle` command, with a handful of games to measure by.
 SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channels", 4,
-                 "--hidden", 8, "--device", "cpu", "--evaluation-games", 4, "--report-games", 4,
-                 "--regret-positions", 0)
+                 "--blocks", 1, "--hidden", 8, "--device", "cpu", "--evaluation-games", 4,
+                 "--report-games", 4, "--regret-positions", 0)
 
 _FORKING = get_context("forkserver")
 _FORKING.set_forkserver_preload([
@@ -42,9 +42,9 @@ def config(**changes: Any) -> PPOConfig:
     num_envs = changes.pop("num_envs", 16)
     small: dict[str, Any] = {
         "steps": 4 * ROLLOUT, "num_envs": num_envs, "n_steps": ROLLOUT // num_envs,
-        "batch_size": 64, "n_epochs": 2, "channels": 4, "hidden": 8, "reward": "outcome",
-        "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9, "checkpoint_every": 2 * ROLLOUT,
-        "regret_positions": 0, "device": "cpu",
+        "batch_size": 64, "n_epochs": 2, "channels": 4, "blocks": 1, "hidden": 8,
+        "reward": "outcome", "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9,
+        "checkpoint_every": 2 * ROLLOUT, "regret_positions": 0, "device": "cpu",
     }
     return PPOConfig(**small | changes)
 
