@@ -164,6 +164,8 @@ def clustered_mean_interval(
     residuals = sums - means[:, np.newaxis] * sizes
     spread = np.sqrt((times * residuals**2).sum(axis=1)) / weights
     known = spread > 0
+    if not known.any():
+        return Interval(mean, math.nan, math.nan)
     quantiles = np.quantile((means[known] - mean) / spread[known],
                             [1 - TAIL, TAIL])
     error = math.sqrt(((sums - mean * sizes)**2).sum()) / sizes.sum()

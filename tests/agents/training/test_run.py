@@ -427,14 +427,14 @@ def test_config_survives_json():
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    ({"steps": 0}, "steps is 0; allowed: an integer from 1 on"),
+    ({"steps": 0}, "steps is 0; allowed: an integer from 1 to"),
     ({"pool_size": -1}, "pool_size is -1"),
     ({"hidden": 0}, "hidden is 0"),
     ({"blocks": 0}, "blocks is 0"),
-    ({"channels": 0}, "channels is 0; allowed: an integer from 1 on"),
+    ({"channels": 0}, "channels is 0; allowed: an integer from 1 to"),
     ({"threads": 0}, "threads is 0"),
     ({"evaluation_games": 0}, "evaluation_games is 0"),
-    ({"regret_positions": -1}, "regret_positions is -1; allowed: an integer from 0 on"),
+    ({"regret_positions": -1}, "regret_positions is -1; allowed: an integer from 0 to"),
     ({"seed": -1}, "seed is -1; allowed: an integer from 0 to 4294967295"),
     ({"seed": 2**32}, "seed is 4294967296"),
     ({"learning_rate": 0.0}, "learning_rate is 0.0; allowed: a number above 0"),
@@ -444,7 +444,7 @@ def test_config_survives_json():
     ({"gae_lambda": -0.1}, "gae_lambda is -0.1"),
     ({"opening_plies": -1}, "opening_plies is -1; allowed: an integer from 0"),
     ({"ent_coef": float("nan")}, "ent_coef is nan"),
-    ({"vf_coef": float("nan")}, "vf_coef is nan; allowed: a number from 0 on"),
+    ({"vf_coef": float("nan")}, "vf_coef is nan; allowed: a number from 0"),
     ({"vf_coef": -1.0}, r"vf_coef is -1\.0"),
     ({"baselines": ("greedy",)}, "baselines are greedy and opponents is 'self'; allowed: .*pool"),
     ({"batch_size": 1}, "batch_size is 1"),

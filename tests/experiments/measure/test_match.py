@@ -161,10 +161,10 @@ def test_agents_are_asked_once_per_ply_for_all_games_that_go_on():
 
 
 @pytest.mark.parametrize(("games", "plies", "seed", "said"), [
-    (3, 0, 0, "games is 3; allowed: an even number from 2 on"),
+    (3, 0, 0, "games is 3; allowed: an even number from 2 to"),
     (0, 0, 0, "games is 0"), (-2, 0, 0, "games is -2"),
     (2, 5, 0, "opening_plies is 5; allowed: 0 to 4 in ruleset 'quick-death'"),
-    (2, -1, 0, "opening_plies is -1"), (2, 0, -1, "seed is -1; allowed: an integer from 0 on")])
+    (2, -1, 0, "opening_plies is -1"), (2, 0, -1, "seed is -1; allowed: an integer from 0 to")])
 def test_numbers_with_which_no_match_can_be_played(games, plies, seed, said):
     game = game_of_source(QUICK_DEATH)
     played: list[int] = []
