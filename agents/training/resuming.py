@@ -1,6 +1,7 @@
 """What a checkpoint has to hold for a run to go on from it, checked before anything is taken up."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -72,9 +73,11 @@ def take_up(learner: Learner, checkpoint: Checkpoint) -> None:
     check_card(checkpoint)
     try:
         check_like(checkpoint.tensors, learner.get_state())
-        learner.set_state(checkpoint.tensors)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of numbers that no integer holds
+            learner.set_state(checkpoint.tensors)
     except (ValueError, TypeError, LookupError, AttributeError, RuntimeError,
-            OverflowError) as error:
+            RuntimeWarning, OverflowError) as error:
         raise CheckpointError(f"checkpoint {str(checkpoint.path)!r} cannot be gone on from: "
                               f"{' '.join(str(error).split())}") from error
 

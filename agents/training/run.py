@@ -6,7 +6,7 @@ learner steps is reached. There the state of a run is small and whole.
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,10 +122,11 @@ class Schedule:
         if is_first:
             self._record_config(scalars)
 
-    def _record_config(self, metrics: Iterable[str]) -> None:
+    def _record_config(self, metrics: Collection[str]) -> None:
         config = {"algorithm": self._card["algorithm"], **self._learner.config.to_dict()}
         self._logger.record("config", config_text(config))
-        self._logger.record("hparams", config_hparams(config, metrics))
+        if metrics:
+            self._logger.record("hparams", config_hparams(config, metrics))
 
     def _cpu_minutes(self) -> float:
         minutes = (process_time() - self._cpu_started - self._measuring) / 60

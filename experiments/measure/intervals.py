@@ -111,6 +111,8 @@ def bootstrap_mean_interval(
     """
     groups = [np.sort(np.asarray(group, dtype=np.float64)) for group in (values, *others)]
     groups = [group for group in groups if len(group)]
+    if len(groups) > 1 and min(map(len, groups)) == 1:  # one value alone does not vary
+        groups = [np.sort(np.concatenate(groups))]
     count = sum(map(len, groups))
     if count == 0:
         raise OptionError("no values to take the mean of; allowed: at least 1")

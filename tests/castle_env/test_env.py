@@ -9,12 +9,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 from gymnasium.error import DeprecatedEnv, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, TimeLimit
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from scripted import BLOCKED, QUICK_DEATH, Positional
+from scripted import BLOCKED, QUICK_DEATH, make_with_torch
 from stable_baselines3.common.env_checker import check_env as check_env_for_sb3
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -366,12 +365,6 @@ def test_copies_in_the_middle_of_a_game_live_apart(
 
 
 # Another process
-
-
-def make_with_torch() -> gym.Env[Any, Any]:
-    assert torch.tensor([1]).item() == 1
-    game = Game(load_ruleset("storm"))
-    return gym.make("castle_env/Storm-v1", seat=0, opponent=Positional(game))
 
 
 def test_spawned_processes_finish_and_hold_boards_of_their_own() -> None:

@@ -89,7 +89,7 @@ def test_a_killed_worker_loses_no_result(name: str, cluster: None, tmp_path: Pat
 def test_a_task_that_kills_every_worker_does_not_stop_the_others(
     name: str, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backends, "RETRIES", 1)
+    monkeypatch.setattr(backends, "RETRIES", 4)  # the others may die beside it
     told: dict[int, int] = {}
     with pytest.raises(BackendError, match="tasks not done: 1"):
         BACKENDS[name].map(always_die, range(6), told.__setitem__)

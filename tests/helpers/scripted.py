@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from castle_env import Game, Position, Ruleset, load_ruleset, register_agent
 from castle_env.options import RulesetSource
@@ -129,3 +131,9 @@ def positions_of(game: Game, count: int, seed: int, share: float) -> list[Positi
                 positions.append(state)
             state = game.apply(state, int(rng.choice(game.legal_actions(state))))
     return positions[:count]
+
+
+def make_with_torch() -> gym.Env[Any, Any]:
+    """An environment in a process that also uses PyTorch; spawned ones find it in this module."""
+    assert torch.tensor([1]).item() == 1
+    return gym.make("castle_env/Storm-v1", seat=0, opponent=Positional(Game(load_ruleset("storm"))))

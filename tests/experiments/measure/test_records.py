@@ -32,7 +32,7 @@ def test_two_deterministic_players_repeat_one_game_per_seat():
     assert (both.games, both.distinct_games) == (40, 2)
     assert (first.games, first.distinct_games, first.wins) == (20, 1, 1)
     assert (second.games, second.distinct_games, second.losses) == (20, 1, 1)
-    assert both.win_rate.high - both.win_rate.low > 0.8
+    assert both.win_rate.high - both.win_rate.low > 0.6
     assert len(distinct_games(records)) == 2
 
 

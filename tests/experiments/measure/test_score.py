@@ -59,7 +59,7 @@ def test_best_and_worst_moves_are_told_from_chance():
     perfect = move_rows(truth, np.nanmin(regrets, axis=1), np.ones(len(truth)))
     worst = move_rows(truth, np.nanmax(regrets, axis=1), np.zeros(len(truth)))
     for best, middle, bad in zip(perfect, chance(truth), worst, strict=True):
-        assert best.regret.to_dict() == {"estimate": 0, "low": 0, "high": 0}
+        assert best.regret.to_dict() == {"estimate": 0, "low": None, "high": None}
         assert best.optimal.estimate == 1
         assert 0.5 < middle.regret.low < middle.regret.high < bad.regret.low
         assert 0 < middle.optimal.low < middle.optimal.high < 1
@@ -79,12 +79,11 @@ def test_every_ply_counts_alike_however_many_positions_it_has():
 def test_an_interval_over_strata_is_that_of_the_textbook():
     rng = np.random.default_rng(0)
     strata = [rng.normal(mean, 1 + mean, 50 + 20 * mean) for mean in range(3)]
-    interval = stratified_mean_interval(strata, least=-math.inf)
+    interval = stratified_mean_interval(strata)
     error = math.sqrt(sum(values.var(ddof=1) / len(values) for values in strata)) / 3
     assert interval.estimate == pytest.approx(np.mean([values.mean() for values in strata]))
-    assert interval.high - interval.low == pytest.approx(2 * 1.959964 * error, rel=1e-5)
+    assert 1.959964 < (interval.high - interval.low) / (2 * error) < 2.02
     assert not stratified_mean_interval([np.ones(5), np.ones(1)]).is_known
-    assert stratified_mean_interval([np.array([0.0, 1.0])], 0, 1).high == 1
     with pytest.raises(OptionError):
         stratified_mean_interval([np.ones(2), np.ones(0)])
 

@@ -13,7 +13,7 @@ from places import ROOT
 from small_runs import Castle, wait_until
 
 from agents.solve.storm_solver import Solver
-from castle_env import Game, OptionError, Ruleset
+from castle_env import AgentError, Game, OptionError, Ruleset
 from experiments.backend import LocalBackend
 from experiments.commands.ablate import Ablate
 from experiments.commands.ablate import run as run_ablate
@@ -50,10 +50,10 @@ values = { none = 0, three = 3 }
 """
 # One ruleset of two that no storm solver can play.
 MIXED = """\
-base = { factions_per_player = 1, max_plies = 2 }
+base = "storm"
 [[vary]]
-key = "mode"
-values = ["storm", "sudden_death"]
+key = "factions_per_player"
+values = [1, 2]
 """
 ONE = Game(Ruleset.from_dict({
     "mode": "storm", "factions_per_player": 2,
@@ -249,13 +249,25 @@ def test_finished_cells_are_never_computed_twice(
     assert read_cells(file)[0] == rows
 
 
+@pytest.fixture
+def two_factions_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells with one faction each are solved, those with two are not."""
+    def value_or_fail(game: Game, params: Any, seed: int | None) -> dict[str, Any]:
+        if game.rules.factions_per_player == 2:
+            raise AgentError("cannot solve two factions")
+        return value_cell(game, params, seed)
+
+    monkeypatch.setattr("experiments.studies.solved.cells.value_cell", value_or_fail)
+
+
+@pytest.mark.usefixtures("two_factions_fail")
 def test_a_failing_cell_does_not_stop_the_others_and_is_tried_again(tmp_path: Path) -> None:
     cells, file = parse_study(MIXED, "mixed").cells(), tmp_path / "cells.jsonl"
     assert len(cells) == 2
     for _ in range(2):
         rows = list(run_cells(cells, file, LocalBackend(1), "castle").values())
         assert "result" in rows[0]
-        assert "cannot play mode 'sudden_death'" in rows[1]["error"]
+        assert "cannot solve two factions" in rows[1]["error"]
     assert file.read_text().count(cells[0].key) == 1
     assert file.read_text().count(cells[1].key) == 2
 
@@ -309,12 +321,13 @@ def test_command_resumes_with_a_larger_study(tmp_path: Path) -> None:
     assert (tmp_path / "b" / "study.toml").read_text() == SMALL
 
 
+@pytest.mark.usefixtures("two_factions_fail")
 def test_command_reports_failures(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"1 of 2 cells failed.*--resume.*sudden_death"):
+    with pytest.raises(StudyError, match=r"1 of 2 cells failed.*--resume.*two factions"):
         run(Balance(study=study_file(tmp_path, MIXED), runs=tmp_path, name="b"))
     report = (tmp_path / "b" / "report.md").read_text()
     assert "## 1 cells that failed" in report
-    assert "cannot play mode" in report
+    assert "cannot solve two factions" in report
 
 
 def test_ctrl_c_keeps_finished_cells(tmp_path: Path) -> None:

@@ -83,10 +83,10 @@ def test_a_config_that_is_no_good_is_told_before_anything_is_trained(tmp_path):
     ("games = 4\n", "", "key 'games' is missing"),
     ("games = 4", "games = 'x'", "key 'games' is 'x'; allowed: an even number"),
     ("seeds", "seed = 1\nseeds", "unknown key 'seed'; allowed: description, ruleset"),
-    ("[0, 1]", "[0, true]", "key 'seeds' is True; allowed: a list of integers"),
+    ("[0, 1]", "[0, true]", "key 'seeds' is True; allowed: an integer"),
     ("games = 4", "games = 4\nevaluations = 0", "'evaluations' is 0; allowed: an integer from 1"),
     ("{n_epochs = 2}", "1", "key 'variants.two epochs' is 1; allowed: a table"),
-    ("{n_epochs = 2}", "{algorithm = 'luck'}", "algorithm is 'luck'; allowed: ppo"),
+    ("{n_epochs = 2}", "{algorithm = 'luck'}", "algorithm' is 'luck'; allowed: ppo"),
 ])
 def test_a_wrong_study_is_refused(old, new, message):
     with pytest.raises(CastleError, match=message):
@@ -139,6 +139,7 @@ class Luck(RunConfig):
 def test_variants_may_have_other_algorithms(monkeypatch):
     """Their options are their own; cells of the default are those that they always were."""
     monkeypatch.setattr(config, "CONFIGS", {**config.CONFIGS, "luck": Luck})
+    monkeypatch.setattr("experiments.studies.trained.study.ALGORITHMS", ("ppo", "luck"))
     study = parse_study(TINY + "'by luck' = {algorithm = 'luck', dice = 2}\n", "tiny")
     cells = study.variants["by luck"]
     assert [(cell.params["algorithm"], cell.seed) for cell in cells] == [("luck", 0), ("luck", 1)]
