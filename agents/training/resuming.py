@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.networks.checkpoint import Checkpoint, CheckpointError
 from agents.training.learner import Learner
+from castle_env.board import SQUARES
 from castle_env.errors import CastleError, quoted
 from castle_env.game import Game
 from castle_env.position import PositionArray, unstack
@@ -133,6 +134,15 @@ def check_positions(game: Game, states: PositionArray) -> None:
     """Raise `PositionError` for what is no position of the game."""
     for position in unstack(states):
         game.parse_position(game.format_position(position))
+
+
+def check_boards(states: PositionArray) -> None:
+    """Raise `StateError` for positions (n,) whose tokens share squares or lie beyond the board."""
+    own, opposing, strongholds = states["own"], states["opposing"], states["strongholds"]
+    shared = own & opposing | own & strongholds | opposing & strongholds
+    beyond = (own | opposing | strongholds | states["bastion"]) >> SQUARES
+    if shared.any() or beyond.any():
+        raise StateError("positions hold tokens that share squares or lie beyond the board")
 
 
 def check_optimizer(optimizer: torch.optim.Optimizer) -> None:

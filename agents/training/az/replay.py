@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from agents.training.resuming import check_boards
 from castle_env.game import Game
 from castle_env.position import POSITION_DTYPE, PositionArray
 from castle_env.ruleset import STORM
@@ -113,5 +114,6 @@ class ReplayWindow:
             self._states[name][used] = column
         for name, column in zip(_COUNTS, state["counts"], strict=True):
             self._states[name][used] = column
+        check_boards(self._states[used])
         self._policies[used] = state["policies"].view(np.uint16)
         self._values[used] = state["values"]

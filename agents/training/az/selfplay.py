@@ -12,7 +12,7 @@ from agents.search.puct import Evaluator, search_weights, value_factor
 from agents.search.puct_tree import Nodes, expand, new_trees, reset
 from agents.training.az.replay import Samples, most_actions, pack
 from agents.training.config import AZConfig
-from agents.training.resuming import check_positions
+from agents.training.resuming import check_boards, check_positions
 from castle_env.game import Game
 from castle_env.options import rewards_of
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
@@ -198,6 +198,7 @@ class SelfPlay:
         self._lengths[:] = state["lengths"]
         played = np.arange(self._values.shape[1]) < self._lengths[:, None]
         self._past[played] = _positions(state["past"])
+        check_boards(self._past[played])
         self._policies[played] = state["policies"].view(np.uint16)
         self._values[played] = state["values"]
         self.ended = state["ended"]
@@ -210,4 +211,4 @@ def _plain(states: PositionArray) -> Ints:
 
 
 def _positions(numbers: Ints) -> PositionArray:
-    return np.ascontiguousarray(numbers).view(POSITION_DTYPE).reshape(-1)
+    return np.ascontiguousarray(numbers, dtype=np.int64).view(POSITION_DTYPE).reshape(-1)
