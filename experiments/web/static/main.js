@@ -128,7 +128,7 @@ async function hint() {
     const advice = await adviseOn(game, at, position, play.people, () => turn === play.turn);
     if (!advice || turn !== play.turn) return;
     board.advise(advice.move);
-    play.say(advice.words);
+    play.showHint(advice.words);
     announce(advice.words);
   } catch (error) {
     toast(error.message);

@@ -16,7 +16,7 @@ const wait = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, mi
 
 export class Play {
   constructor(board, onSeat) {
-    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", note: "" });
+    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", note: "", hint: null, looks: 0 });
     this.onShown = () => {};
   }
 
@@ -272,8 +272,15 @@ export class Play {
     byId("preview").classList.toggle("reason", isReason);
   }
 
+  // A hint stays until its turn is over; where a lane is looked at, it makes room for a while.
+  showHint(words) {
+    this.hint = { words, turn: this.turn };
+    this.say(words);
+  }
+
   // The move looked at, or what can be done.
   look(move, armed) {
+    this.looks++;
     const pass = this.board.moves.find((other) => other.kind === "pass");
     const play = byId("confirm");
     setHidden(play, !(armed || pass));
@@ -291,9 +298,9 @@ export class Play {
 
   // Why nothing can be played there.
   async closed(cell, chosen, tapped) {
-    const { position } = this;
+    const { position, looks } = this;
     const answer = await explain(this.game, this.at).catch(() => null);
-    if (!answer || position !== this.position) return;
+    if (!answer || position !== this.position || looks !== this.looks) return;
     if (cell.square !== undefined && !tapped && chosen === null) return;
     const words = whyClosed(answer, cell, chosen, position, this.people, this.game.rules.keys.mode !== "storm");
     if (!words) return;
@@ -303,6 +310,7 @@ export class Play {
 
   #advice(pass) {
     if (!this.game || this.position?.outcome || this.busyWith) return "";
+    if (this.hint?.turn === this.turn) return this.hint.words;
     if (pass) return "No move is legal but to pass.";
     if (!this.board.moves.length) return this.atEnd ? "" : "An agent moved here.";
     const again = this.atEnd ? "" : " Another move than the next one starts a variation.";

@@ -33,12 +33,21 @@ def test_the_rules_are_those_of_the_game_shown(page):
     assert {"Enter and push", "Step"} <= set(titles)
 
 
-def test_a_first_game_begins_with_a_hint(driver, address):
+def test_a_first_game_gives_a_hint_at_each_turn(driver, address):
     page = Page(driver, address, first=True)
     page.until(page["lessons"].is_displayed)
     page["first-game"].click()
-    page.until(lambda: page.strip.startswith("Hint: ") and page.all(".advised"))
-    page.play(2, page.cell(page.strip.split()[1]).click)
+    page.until(lambda: page.strip.startswith("Hint: "))
+    for count in (2, 4):
+        assert page.all(".advised")
+        name = page.strip.split()[1]
+        page.play(count, page.cell(name).click)
+        page.point_at(page["mode"])  # on a lane, what it does is said in place of the hint
+        page.until(lambda: page.strip.startswith("Hint: ") and page.all(".advised"))
+    page.new_game("storm", "human", "human")
+    assert not page.strip.startswith("Hint")
+    page.press("h")
+    page.until(lambda: page.strip.startswith("Hint: "))
 
 
 def test_a_closed_lane_says_why_by_mouse_key_and_finger(page):
