@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from agents.tasks import map_here
 from castle_env import AgentError, Game, load_ruleset
@@ -80,9 +81,13 @@ def test_an_interval_over_strata_is_that_of_the_textbook():
     rng = np.random.default_rng(0)
     strata = [rng.normal(mean, 1 + mean, 50 + 20 * mean) for mean in range(3)]
     interval = stratified_mean_interval(strata)
-    error = math.sqrt(sum(values.var(ddof=1) / len(values) for values in strata)) / 3
+    parts = [values.var(ddof=1) / len(values) / 9 for values in strata]
+    error = math.sqrt(sum(parts))
+    freedom = sum(parts)**2 / sum(part**2 / (len(values) - 1)
+                                  for part, values in zip(parts, strata, strict=True))
     assert interval.estimate == pytest.approx(np.mean([values.mean() for values in strata]))
-    assert 1.959964 < (interval.high - interval.low) / (2 * error) < 2.02
+    width = 2 * float(stats.t.ppf(0.975, freedom)) * error
+    assert interval.high - interval.low == pytest.approx(width, rel=1e-5)
     assert not stratified_mean_interval([np.ones(5), np.ones(1)]).is_known
     with pytest.raises(OptionError):
         stratified_mean_interval([np.ones(2), np.ones(0)])
