@@ -84,8 +84,10 @@ def config_of(params: Mapping[str, Any], seed: int) -> "RunConfig | PlainConfig"
     from experiments.studies.trained.plain import PlainConfig
 
     kinds: dict[str, type[RunConfig | PlainConfig]] = {**CONFIGS, PLAIN: PlainConfig}
-    kind = kinds[params.get("algorithm", DEFAULT_ALGORITHM)]
-    return kind.from_dict({**params["config"], "seed": seed})
+    algorithm = params.get("algorithm", DEFAULT_ALGORITHM)
+    if algorithm not in kinds:
+        raise OptionError(f"algorithm is {algorithm!r}; allowed: {', '.join(kinds)}")
+    return kinds[algorithm].from_dict({**params["config"], "seed": seed})
 
 
 def study_of_trainings(keys: Mapping[str, Any], text: str, name: str) -> TrainingStudy:

@@ -54,6 +54,11 @@ def test_a_wrong_option_of_a_plain_training_is_refused(given, message):
         config_of({"algorithm": PLAIN, "config": given}, 0)
 
 
+def test_an_unknown_algorithm_is_refused():
+    with pytest.raises(OptionError, match="algorithm is 'dqn'; allowed: ppo, az, plain"):
+        config_of({"algorithm": "dqn", "config": {}}, 0)
+
+
 def test_the_shipped_study_trains_three_ways_with_three_seeds():
     study = load_study("curves")
     assert [[cell.seed for cell in cells] for cells in study.variants.values()] == [[0, 1, 2]] * 3
