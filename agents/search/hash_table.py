@@ -40,3 +40,9 @@ def hash_of(key: Key) -> int:
     mixed = (key.low ^ key.high * _MIX_3) * MIX_1
     mixed = (mixed ^ (mixed >> 32)) * _MIX_2
     return mixed >> 32 & 0xFFFFFFFF
+
+
+@kernel
+def bucket_of(table: Ints, key: Key) -> int:
+    """Index of the first word of a key's bucket."""
+    return (hash_of(key) * (len(table) // BUCKET_WORDS) >> 32) * BUCKET_WORDS

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.search.hash_table import BUCKET_WORDS, MIX_1, hash_of
+from agents.search.hash_table import BUCKET_WORDS, MIX_1, bucket_of
 from agents.search.position_key import Key
 from castle_env.compiled import kernel
 
@@ -58,12 +58,6 @@ def bounded(margin: int) -> int:
 def askable(margin: int) -> int:
     """A margin to ask for that has the same answer, between what "can it end at all?" asks for."""
     return min(max(margin, 1 - _MOST), _MOST)
-
-
-@kernel
-def bucket_of(table: Ints, key: Key) -> int:
-    """Index of the first word of a key's bucket."""
-    return (hash_of(key) * (len(table) // BUCKET_WORDS) >> 32) * BUCKET_WORDS
 
 
 @kernel

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.search.board import LANE_MASK, NO_LANE
-from agents.search.hash_table import BUCKET_WORDS, MIX_1, hash_of
+from agents.search.hash_table import BUCKET_WORDS, MIX_1, bucket_of
 from agents.search.position_key import HIGH_BITS, PLIES_LEFT_BIT, Key
 from castle_env.compiled import kernel
 
@@ -33,6 +33,8 @@ HIGHEST: Final = 32_000
 _BIAS: Final = 1 << 15
 _HIGH_SHIFT: Final = 64 - HIGH_BITS
 _HIGH_MASK: Final = (1 << HIGH_BITS) - 1
+
+
 class Entry(NamedTuple):
     """What is known of a position searched `depth` plies deep (0: nothing).
 
@@ -50,12 +52,6 @@ def filled(table: Ints) -> float:
     """Share of the table in use, estimated from its beginning."""
     words = table[1:1 << 16:2]
     return float(np.count_nonzero(words) / len(words))
-
-
-@kernel
-def bucket_of(table: Ints, key: Key) -> int:
-    """Index of the first word of a key's bucket."""
-    return (hash_of(key) * (len(table) // BUCKET_WORDS) >> 32) * BUCKET_WORDS
 
 
 @kernel
