@@ -6,7 +6,6 @@ card says how the positions were made, what the columns are, and the SHA-256 of 
 
 import hashlib
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.runs import write_bytes_atomic, write_json_atomic
+from agents.runs import write_with_card_atomic
 from agents.solve.exact_values import ILLEGAL
 from castle_env import Game, Ruleset
 from castle_env.errors import CastleError
 from castle_env.observation import ObservationDtype
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
+from experiments.carded_file import read_with_card
 
 if TYPE_CHECKING:
     import torch
@@ -101,8 +101,7 @@ def save_dataset(path: Path, dataset: Dataset) -> None:
     columns: Columns = {name: getattr(dataset, name) for name in _DTYPES}
     columns["states"] = dataset.states.view(np.int64).reshape(len(dataset), -1)
     data = npz_bytes(columns) if path.suffix == ".npz" else _parquet_bytes(columns)
-    write_bytes_atomic(path, data)
-    write_json_atomic(path.with_suffix(".json"), {
+    write_with_card_atomic(path, data, path.with_suffix(".json"), {
         "format": FORMAT, **dataset.card, "positions": len(dataset),
         "columns": {name: {"dtype": str(array.dtype), "shape": array.shape}
                     for name, array in columns.items()},
@@ -113,9 +112,7 @@ def load_dataset(path: str | PathLike[str]) -> Dataset:
     """The dataset in a file, its card beside it; raises `DatasetError`."""
     file = Path(path)
     check_suffix(file)
-    card, data = _read_card(file.with_suffix(".json")), _read(file)
-    if hashlib.sha256(data).hexdigest() != card["sha256"]:
-        raise DatasetError(f"dataset {str(file)!r} is damaged: its SHA-256 is not that of its card")
+    card, data = read_with_card(file, "dataset", _CARD_KEYS, FORMAT, DatasetError)
     try:
         found = _read_npz(data) if file.suffix == ".npz" else _read_parquet(data)
         columns = {name: found[name] for name in _DTYPES}
@@ -183,28 +180,6 @@ def _read_parquet(data: bytes) -> Columns:
         else:
             found[name] = column.to_numpy()
     return found
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DatasetError(f"cannot read dataset {str(path)!r}: "
-                           f"{error.strerror or error}") from error
-
-
-def _read_card(path: Path) -> dict[str, Any]:
-    try:
-        card = json.loads(_read(path))
-    except (ValueError, RecursionError) as error:
-        raise DatasetError(f"card {str(path)!r} is no JSON: {error}") from None
-    if not isinstance(card, dict) or not all(type(card.get(name)) is kind
-                                             for name, kind in _CARD_KEYS.items()):
-        raise DatasetError(f"card {str(path)!r}; allowed: a JSON object with "
-                           f"{', '.join(_CARD_KEYS)}")
-    if card["format"] != FORMAT:
-        raise DatasetError(f"card {str(path)!r} has format {card['format']}; allowed: {FORMAT}")
-    return card
 
 
 def without_values(count: int, actions: int) -> npt.NDArray[np.int16]:

@@ -13,7 +13,6 @@ to symmetry and the captures before them, and each leaves a choice of two moves 
 
 import hashlib
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,6 +30,7 @@ from castle_env.board import ENTRIES
 from castle_env.errors import CastleError
 from castle_env.position import POSITION_DTYPE, PositionArray
 from castle_env.ruleset import Ruleset
+from experiments.carded_file import read_with_card
 
 FORMAT: Final = 1
 ABSENT: Final = int(np.iinfo(np.int8).min)
@@ -93,10 +93,7 @@ def save_truth_set(path: Path, truth: TruthSet) -> None:
 
 def load_truth_set(path: Path) -> TruthSet:
     """The truth set in a file (.npz, its card beside it); raises `TruthSetError`."""
-    card, data = _read_card(path.with_suffix(".json")), _read(path)
-    if hashlib.sha256(data).hexdigest() != card["sha256"]:
-        raise TruthSetError(f"truth set {str(path)!r} is damaged: its SHA-256 is not that of its "
-                            "card")
+    card, data = read_with_card(path, "truth set", _KEYS, FORMAT, TruthSetError)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             states, slides, sources = (arrays[name] for name in ("states", "values", "sources"))
@@ -118,24 +115,3 @@ def shipped_truth_set() -> TruthSet:
     """That of default storm, which comes with the package."""
     with resources.as_file(resources.files("experiments") / "data") as folder:
         return load_truth_set(Path(folder) / NAME)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise TruthSetError(f"cannot read truth set {str(path)!r}: "
-                            f"{error.strerror or error}") from error
-
-
-def _read_card(path: Path) -> dict[str, Any]:
-    try:
-        card = json.loads(_read(path))
-    except (ValueError, RecursionError) as error:
-        raise TruthSetError(f"card {str(path)!r} is no JSON: {error}") from None
-    if not isinstance(card, dict) or not all(type(card.get(name)) is kind
-                                             for name, kind in _KEYS.items()):
-        raise TruthSetError(f"card {str(path)!r}; allowed: a JSON object with {', '.join(_KEYS)}")
-    if card["format"] != FORMAT:
-        raise TruthSetError(f"card {str(path)!r} has format {card['format']}; allowed: {FORMAT}")
-    return card
