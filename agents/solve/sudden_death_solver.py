@@ -114,14 +114,18 @@ class SuddenDeathSolver:
         return int(self._work["nodes"][0])
 
     def solve(
-        self, position: Position, max_horizon: int = MAX_PLIES, known: Proof | None = None
+        self, position: Position, max_horizon: int = MAX_PLIES, known: Proof | None = None,
+        max_nodes: int = 0,
     ) -> Proof:
         """The value, or bounds of it where looking `max_horizon` plies ahead does not settle it.
 
         A finished game has its margin, at horizon 0. `known` is what an earlier search has proven
         of the position: this one goes on at its horizon, which it may not have finished.
+        `max_nodes` ends the search after so many positions, 0 not at all; those that are searched
+        in tasks do not count.
         """
         self.proof = known or Proof()
+        self._work["max_nodes"] = max_nodes and self.nodes + max_nodes
         self._started = perf_counter() - self.proof.seconds
         self._before = self.nodes - self.proof.nodes
         first = max(self.proof.horizon, 1)
@@ -130,12 +134,17 @@ class SuddenDeathSolver:
             self._settle(self._margin_now(position))
             plies_left = 0
         for horizon in range(first, min(plies_left, max_horizon) + 1):
-            if self.proof.low == self.proof.high:
+            if self.proof.low == self.proof.high or self._is_spent:
                 break
             self.proof = replace(self.proof, horizon=horizon)
             self._look(position, horizon, horizon == plies_left)
             self._note()
         return self.proof
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether the search that was asked for has had all its positions."""
+        return 0 < int(self._work["max_nodes"][0]) <= self.nodes
 
     def each_move_value(self, position: Position) -> Iterator[tuple[int, int]]:
         """Each legal action with its exact value for the mover, as they are found."""
@@ -150,14 +159,31 @@ class SuddenDeathSolver:
 
     def _look(self, position: Position, horizon: int, is_limit: bool) -> None:
         """Tighten the bounds with what each player can force within the horizon."""
-        low = self._search(position, horizon, MOVER_ENDS)
-        if low > self.proof.low:
-            self.proof = replace(self.proof, low=low, mover_within=horizon)
-        high = self._search(position, horizon, OPPONENT_ENDS)
-        if high < self.proof.high:
-            self.proof = replace(self.proof, high=high, opponent_within=horizon)
-        if is_limit:
-            self._settle(self._search(position, horizon, TURN_LIMIT))
+        for claim in (MOVER_ENDS, OPPONENT_ENDS):
+            self._tighten(position, horizon, claim)
+        if is_limit and not self._is_spent:
+            window = Window(self.proof.low, self.proof.high, self._guess(TURN_LIMIT))
+            best = self._search(position, horizon, TURN_LIMIT, window)
+            self._settle(min(max(best, window.low), window.high))
+
+    def _tighten(self, position: Position, horizon: int, claim: int) -> None:
+        """Ask question after question; whatever is proven is in `proof` at once."""
+        low, high = self.proof.low, self.proof.high
+        last = self._guess(claim)
+        while low < high:
+            beta = last + 1 if last == low else last
+            last = self._search(position, horizon, claim, Window(beta - 1, beta, beta - 1))
+            if self._is_spent:
+                return
+            if last >= beta:
+                low = last
+            else:
+                high = last
+            if claim == MOVER_ENDS and low > self.proof.low:
+                self.proof = replace(self.proof, low=low, mover_within=horizon)
+            if claim == OPPONENT_ENDS and high < self.proof.high:
+                self.proof = replace(self.proof, high=high, opponent_within=horizon)
+            self._note()
 
     def _settle(self, value: int) -> None:
         """Set both bounds to the value at the turn limit.
@@ -186,16 +212,17 @@ class SuddenDeathSolver:
         run_threads([search], self._work, self._note)
         return margins[0]
 
-    def _search(self, position: Position, plies_left: int, claim: int) -> int:
-        """The margin with this horizon and claim, within the bounds proven so far."""
+    def _guess(self, claim: int) -> int:
+        """The margin is likely to be that of the last horizon."""
         low, high = self.proof.low, self.proof.high
-        # It is likely to be that of the last horizon.
         guess = {MOVER_ENDS: low, OPPONENT_ENDS: high, TURN_LIMIT: 0}[claim]
-        guess = min(max(guess if LOWEST < guess < HIGHEST else 0, low), high)
+        return min(max(guess if LOWEST < guess < HIGHEST else 0, low), high)
+
+    def _search(self, position: Position, plies_left: int, claim: int, window: Window) -> int:
+        """`margin`, with each first move in a task of its own if that is wanted and pays."""
         if self._map is None or plies_left < _SHARED_PLIES:
-            return self.margin(position, plies_left, claim, Window(low, high, guess))
-        best = self._best_of_moves(self._map, position, plies_left, claim, Window(low, high, guess))
-        return min(max(best, low), high)
+            return self.margin(position, plies_left, claim, window)
+        return self._best_of_moves(self._map, position, plies_left, claim, window)
 
     def _best_of_moves(
         self, map_tasks: MapTasks, position: Position, plies_left: int, claim: int, window: Window

@@ -30,6 +30,7 @@ Compute: TypeAlias = Callable[[Game, Mapping[str, Any], int | None], dict[str, A
 KINDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "value": ("experiments.studies.solved.cells", "value_cell"),
     "restricted": ("experiments.studies.solved.cells", "restricted_cell"),
+    "proof": ("experiments.studies.solved.proofs", "proof_cell"),
     "match": ("experiments.studies.played.cells", "match_cell"),
     "restricted-match": ("experiments.studies.played.cells", "restricted_match_cell"),
     "training": ("experiments.studies.trained.cells", "training_cell"),

@@ -11,6 +11,7 @@ from experiments.studies.played import tables as played_tables
 from experiments.studies.played.findings import PlayedFindings, played_findings, played_sentences
 from experiments.studies.rulesets.study import RulesetStudy
 from experiments.studies.solved import pictures as solved_pictures
+from experiments.studies.solved import proofs as proven
 from experiments.studies.solved import tables as solved_tables
 from experiments.studies.solved.findings import (
     Cost,
@@ -25,12 +26,13 @@ from experiments.studies.solved.findings import (
 class RulesetFindings:
     """`experiments.studies.report.Findings` of a study of rulesets.
 
-    rulesets, costs: from cells that are solved; played: from those that agents played.
+    rulesets, costs, proofs: from cells that are solved; played: from those that agents played.
     """
 
     study: RulesetStudy
     rulesets: Sequence[Fairness]
     costs: Sequence[Cost]
+    proofs: Sequence[proven.Proven]
     played: PlayedFindings
     answer: str
 
@@ -38,6 +40,7 @@ class RulesetFindings:
         """Plain values for JSON."""
         return {"axes": self.study.axis_keys, "rulesets": self.rulesets,
                 "costs": [vars(cost) for cost in self.costs],
+                "proofs": [vars(proof) for proof in self.proofs],
                 "played": played_tables.results(self.played)}
 
     def pictures(self, folder: Path) -> list[str]:
@@ -48,11 +51,13 @@ class RulesetFindings:
     def tables(self) -> list[str]:
         """Markdown of all results."""
         return [*solved_tables.tables(self.study, self.rulesets, self.costs),
+                *proven.tables(self.study, self.proofs),
                 *played_tables.tables(self.study, self.played)]
 
     def reading(self) -> list[str]:
         """How the tables are to be read."""
-        return [solved_tables.reading(self.study)] if self.rulesets else []
+        return ([solved_tables.reading(self.study)] if self.rulesets else []) + (
+            [proven.READING] if self.proofs else [])
 
     def show(self) -> None:
         """Print the answer."""
@@ -63,9 +68,11 @@ def find_rulesets(study: RulesetStudy, rows: Mapping[str, Row]) -> RulesetFindin
     """All that is known so far; everything is found once."""
     rulesets = fairness_of(study, rows)
     costs = costs_of(study, rows, rulesets)
+    proofs = proven.proofs_of(study, rows)
     played = played_findings(study, rows)
-    answer = _answer(solved_sentences(study, rulesets, costs), played_sentences(study, played))
-    return RulesetFindings(study, rulesets, costs, played, answer)
+    solved = solved_sentences(study, rulesets, costs) + proven.proof_sentences(proofs)
+    answer = _answer(solved, played_sentences(study, played))
+    return RulesetFindings(study, rulesets, costs, proofs, played, answer)
 
 
 def _answer(solved: Sequence[str], played: Sequence[str]) -> str:

@@ -17,7 +17,9 @@
     agents = ["alphabeta:4", "mcts:200"]
     games = 200
 
-With `exact = false` nothing is solved, as in Sudden Death, which is too large for that.
+With `exact = false` storm is not solved. In Sudden Death, `proof_nodes` gives the number of
+positions to search for the value of each ruleset, or for bounds of it: see
+`experiments.studies.solved.proofs`.
 """
 
 import json
@@ -49,7 +51,9 @@ from experiments.studies.keys import (
 
 MAX_RULESETS: Final = 10_000
 MAX_OPENING_PLIES: Final = 4
-_KEYS: Final = ("description", "base", "exact", "opening_plies", "restrictions", "played", "vary")
+MAX_PROOF_NODES: Final = 10**12
+_KEYS: Final = ("description", "base", "exact", "proof_nodes", "opening_plies", "restrictions",
+                "played", "vary")
 
 _PLAYED: Final = ("agents", "skill", "restrictions", "depth", "games", "opening_plies", "seed")
 
@@ -101,7 +105,8 @@ class Played:
 class RulesetStudy:
     """A study file. rulesets: every combination, by the names of its values in the order of axes.
 
-    exact: whether rulesets are solved; played: what agents play. text: the file as it was read.
+    exact: whether rulesets are solved. proof_nodes: see above; 0 for none. played: what agents
+    play. text: the file as it was read.
     """
 
     command: ClassVar = "balance"
@@ -112,6 +117,7 @@ class RulesetStudy:
     axes: tuple[Axis, ...]
     rulesets: Mapping[tuple[str, ...], Ruleset]
     exact: bool
+    proof_nodes: int
     opening_plies: int
     restrictions: tuple[str, ...]
     played: Played | None
@@ -137,6 +143,8 @@ class RulesetStudy:
             cells += [Cell("restricted", rules, {"restriction": restriction, "seat": seat})
                       for rules in distinct for restriction in self.restrictions
                       for seat in (0, 1)]
+        if self.proof_nodes:
+            cells += [Cell("proof", rules, {"nodes": self.proof_nodes}) for rules in distinct]
         if self.played is not None:
             cells += [cell for rules in distinct for cell in self.played.cells(rules)]
         return cells
@@ -162,6 +170,8 @@ def study_of_rulesets(keys: Mapping[str, Any], text: str, name: str) -> RulesetS
         axes=axes,
         rulesets=rulesets,
         exact=checked(keys.get("exact", True), bool, "exact", "true or false", name),
+        proof_nodes=checked_integer(keys.get("proof_nodes", 0), "proof_nodes", name, 0,
+                                    MAX_PROOF_NODES),
         opening_plies=checked_integer(keys.get("opening_plies", 1), "opening_plies", name, 1,
                                       MAX_OPENING_PLIES),
         restrictions=_restrictions(keys.get("restrictions", []), "restrictions", name),
@@ -169,10 +179,14 @@ def study_of_rulesets(keys: Mapping[str, Any], text: str, name: str) -> RulesetS
         text=text,
     )
     if not study.cells():
-        raise StudyError(f"study {name!r} asks for nothing; allowed: exact = true, or a table "
-                         "[played]")
+        raise StudyError(f"study {name!r} asks for nothing; allowed: exact = true, proof_nodes, or "
+                         "a table [played]")
     if study.exact and any(rules.mode != STORM for rules in rulesets.values()):
-        raise wrong(name, "exact", True, "exact = false outside storm, which alone can be solved")
+        raise wrong(name, "exact", True, "exact = false outside storm; proof_nodes is for Sudden "
+                                         "Death")
+    if study.proof_nodes and any(rules.mode == STORM for rules in rulesets.values()):
+        raise wrong(name, "proof_nodes", study.proof_nodes, "none in storm, where exact = true "
+                                                            "solves every ruleset")
     return study
 
 

@@ -201,7 +201,7 @@ def test_report_of_a_solved_and_an_open_game() -> None:
 
 def test_ctrl_c_leaves_what_is_proven() -> None:
     def interrupt(proof: Proof) -> None:
-        if proof.mover_within == 5:
+        if proof.low == 1:
             raise KeyboardInterrupt
 
     game = game_of(factions_per_player=3)
@@ -210,6 +210,31 @@ def test_ctrl_c_leaves_what_is_proven() -> None:
         solver.solve(game.initial_state())
     proof = solver.proof
     assert (proof.low, proof.high, proof.mover_within, proof.horizon) == (1, HIGHEST, 5, 5)
+
+
+def test_every_answer_is_kept_at_once() -> None:
+    """A search that is stopped between two questions has proven what the first one told."""
+    told: list[Proof] = []
+    game = game_of(factions_per_player=5, entry_lanes="all")
+    last = solver_of(game, report=told.append).solve(game.initial_state())
+    lows = [proof.low for proof in told if proof.mover_within == last.mover_within]
+    assert lows == sorted(lows)
+    assert len(set(lows)) > 1
+    assert all(proof.low <= last.low and proof.high >= last.high for proof in told)
+
+
+def test_so_many_nodes_end_a_search_and_it_goes_on_from_there() -> None:
+    game = game_of(factions_per_player=5)
+    start, solver = game.initial_state(), solver_of(game)
+    part = solver.solve(start, max_nodes=1_000)
+    assert 1_000 <= part.nodes < 1_100
+    assert part.value is None
+    again = solver_of(game).solve(start, max_nodes=1_000)
+    assert (again.low, again.high, again.horizon, again.nodes) == (
+        part.low, part.high, part.horizon, part.nodes)
+    whole = solver.solve(start, known=part)
+    assert (whole.value, whole.length) == (0, 10)
+    assert whole.nodes > part.nodes
 
 
 def test_bounds_of_the_whole_game_in_a_few_plies() -> None:
