@@ -67,21 +67,20 @@ class Seats(_Request):
 
 
 class Walk(_Request):
-    """Moves in the position after the first `at` moves, the moves of a variation or new ones.
-
-    A `version` that the game no longer has is refused.
+    """Moves in the position after the first `at` moves, the moves of a variation or new ones;
+    `version` as for `MakeMove`.
     """
 
     at: Number
-    version: Version | None = None
+    version: Version
     actions: Annotated[list[int], Field(min_length=1, max_length=200)]
 
 
 class Comment(_Request):
-    """What to say about the move with this index; `version` as for `Walk`."""
+    """What to say about the move with this index; `version` as for `MakeMove`."""
 
     at: Number
-    version: Version | None = None
+    version: Version
     text: Annotated[str, Field(max_length=2_000)]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
 
-from experiments.web.requests import Comment, Walk
+from experiments.web.requests import Change, Comment, Walk
 from experiments.web.sessions import Sessions
 from experiments.web.studying import Desk
 from experiments.web.wire import Json
@@ -15,28 +15,30 @@ Seconds = Annotated[float, Query(gt=0, le=MAX_SECONDS)]
 
 
 def study_routes(sessions: Sessions) -> APIRouter:
-    """Everything is added to a game and nothing taken away, so that no request can lose moves."""
+    """Everything is added to a game and nothing taken away.
+
+    What changes the line or its comments is refused to a page that has missed a change.
+    """
     router = APIRouter()
     desk = Desk(sessions.jobs)
 
     @router.post("/{name}/walk")
     async def walk(name: str, asked: Walk) -> Json:
         session = sessions.get(name)
-        if asked.version is not None:
-            session.check_version(asked.version)
+        session.check_version(asked.version)
         return session.to_json(session.walk(asked.at, asked.actions))
 
     @router.post("/{name}/promote")
-    async def promote(name: str) -> Json:
+    async def promote(name: str, asked: Change) -> Json:
         session = sessions.get(name)
+        session.check_version(asked.version)
         session.promote()
         return session.to_json()
 
     @router.post("/{name}/comment")
     async def comment(name: str, asked: Comment) -> Json:
         session = sessions.get(name)
-        if asked.version is not None:
-            session.check_version(asked.version)
+        session.check_version(asked.version)
         session.comment(asked.at, asked.text)
         return session.to_json(asked.at + 1)
 

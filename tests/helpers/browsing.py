@@ -111,6 +111,22 @@ class Page:
 
     # What is done
 
+    def hold(self, end):
+        """Keep answers to requests whose path ends so back from the page, until `let_go`."""
+        self.script("const [end] = arguments; const {fetch} = window; window.held = [];"
+                    "window.let_go = () => { window.fetch = fetch; held.forEach((go) => go()); };"
+                    "window.fetch = (path, ...more) => { const answer = fetch(path, ...more);"
+                    " return !path.endsWith(end) ? answer : answer.then((one) => new Promise("
+                    "(resolve) => { held.push(() => resolve(one)); })); }", end)
+
+    @property
+    def holds(self):
+        """Whether an answer is being kept back."""
+        return self.script("return window.held.length > 0")
+
+    def let_go(self):
+        self.script("window.let_go()")
+
     def size(self, width, height, mobile=False):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
@@ -165,6 +181,17 @@ class Page:
             "{method: 'POST', headers: {'Content-Type': 'application/json'}, body}).then("
             "async (answer) => done([answer.status, await answer.json()]))",
             path, None if body is None else body)
+
+    def use(self, way, element):
+        """Use a button by "mouse", "keys" or "touch", wherever on the page it is."""
+        self.script("arguments[0].scrollIntoView({block: 'nearest'})", element)
+        if way == "mouse":
+            element.click()
+        elif way == "touch":
+            self.touch(element)
+        else:
+            self.script("arguments[0].focus({focusVisible: true})", element)
+            self.press(Keys.ENTER)
 
     def press(self, key):
         ActionChains(self.driver).send_keys(key).perform()

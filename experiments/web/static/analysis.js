@@ -14,21 +14,22 @@ export function stopAnalysis() {
   box.hidden = true;
 }
 
-// Ask for the values after the first `at` moves until they are final, then for the last move's.
-export async function analyse(game, at, position, people, board, onRegret, seconds = 2) {
+// Ask for the values of the position shown until they are final, then for the last move's.
+export async function analyse({ game, at, position, people }, onFound, onRegret, seconds = 2) {
   const mine = ++current;
   const goesOn = () => mine === current;
   const follow = (place, onAnswer) => poll(
     () => get(`/games/${game.id}/analysis/${place}?seconds=${seconds}`),
     (answer) => answer.done, goesOn, onAnswer);
+  const deeper = () => analyse({ game, at, position, people }, onFound, onRegret, DEEPER_SECONDS);
   box.hidden = false;
   if (position.outcome) {
     show(position, people, null);
   } else {
     show(position, people, { done: false, seconds: 0, found: null });
     await follow(at, (answer) => {
-      show(position, people, answer, () => analyse(game, at, position, people, board, onRegret, DEEPER_SECONDS));
-      board.setValues(answer.found, position.player ? -1 : 1);
+      show(position, people, answer, deeper);
+      onFound(answer.found);
     });
   }
   if (!goesOn() || at === 0) return;

@@ -2,7 +2,7 @@
 
 const FOCUSABLE = "button, input, select, textarea, summary, [tabindex]";
 
-const home = () => document.querySelector("#board [tabindex='0']");
+export const home = () => document.querySelector("#board [tabindex='0']");
 const isShown = (element) => element?.isConnected && element.checkVisibility();
 
 // Replace what `root` holds. The focus goes to the new element with the same `data-key`, or else to

@@ -46,7 +46,7 @@ export async function restore(id) {
   return post(`/games/${game.id}/seats`, { players: own.players, version: game.version });
 }
 
-// Say that the server does not answer, and call `onBack` when it does again.
+// Say that the server does not answer until it does again and `onBack` is done.
 export async function waitForServer(onBack) {
   if (waits) return;
   waits = true;
@@ -55,6 +55,6 @@ export async function waitForServer(onBack) {
     await new Promise((resolve) => { setTimeout(resolve, MILLISECONDS); });
   }
   waits = false;
-  setHidden(byId("away"), true);
-  onBack();
+  await onBack();
+  if (!waits) setHidden(byId("away"), true);
 }

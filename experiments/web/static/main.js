@@ -47,7 +47,7 @@ async function ask(onlySeats = false) {
     options, onlySeats, rules, players, fitting,
     start: async ({ players: seats, ...request }) => {
       if (!onlySeats) await begin({ players: seats, ...request });
-      else play.open(await post(`${play.url}/seats`, { players: seats, version: play.game.version }));
+      else play.open(await play.ask("seats", { players: seats }));
     },
   });
 }

@@ -16,8 +16,10 @@ const wait = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, mi
 
 export class Play {
   constructor(board, onSeat) {
-    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", note: "", hint: null, looks: 0 });
+    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", hint: null, looks: 0 });
+    Object.assign(this, { verdict: "", version: 0, asked: Promise.resolve(), returning: null });
     this.onShown = () => {};
+    this.onJudged = () => {};
   }
 
   get url() {
@@ -55,7 +57,7 @@ export class Play {
   #take(game) {
     this.turn++;
     this.#setBusy("");
-    Object.assign(this, { game, at: game.at ?? game.moves.length, position: game.shown ?? game.position, people: peopleOf(game) });
+    Object.assign(this, { game, version: game.version, at: game.at ?? game.moves.length, position: game.shown ?? game.position, people: peopleOf(game) });
     this.render();
     keep(game);
   }
@@ -67,15 +69,56 @@ export class Play {
     return game;
   }
 
+  // What the server answers to a change of the game shown, one after another. While the game is
+  // being put back there they wait; a server that has lost it gets the page's copy and is asked again.
+  ask(path, body = {}) {
+    const { turn, position: { text } } = this;
+    const send = async () => {
+      if (this.returning) {
+        await this.returning;
+        if (this.position.text !== text) throw new Error("The board has changed meanwhile; nothing was done.");
+        this.turn = turn;
+      }
+      const game = await post(`${this.url}/${path}`, { version: this.version, ...body });
+      if (game.id === this.game.id) this.version = game.version;
+      return game;
+    };
+    const answer = this.asked.then(send).catch((error) => {
+      if (error.status !== 404) throw error;
+      this.#return();
+      return send();
+    });
+    this.asked = answer.catch(() => {});
+    return answer;
+  }
+
+  // What the game has become while something else is looked at.
+  #learn(game) {
+    if (game.id !== this.game.id || game.version <= this.game.version) return;
+    Object.assign(this, { game: { ...game, at: null, shown: null }, version: Math.max(game.version, this.version) });
+    this.render();
+    keep(game);
+  }
+
+  // Change what is said about the game, wherever in it the person has gone meanwhile.
+  async annotate(path, body) {
+    try {
+      this.#learn(await this.ask(path, body));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
   // A person's move on the position shown.
   async move(move) {
     if (this.busy || this.answer?.(move)) return;
     this.busy = true;
     const turn = ++this.turn;
-    const asked = { at: this.at, action: move.action, version: this.game.version };
+    const asked = { at: this.at, action: move.action };
     try {
-      const [game] = await Promise.all([this.#kept(post(`${this.url}/moves`, asked)), this.board.play(move)]);
+      const [game] = await Promise.all([this.#kept(this.ask("moves", asked)), this.board.play(move)]);
       if (turn === this.turn) this.#moved(game);
+      else this.#learn(game);
     } catch (error) {
       await this.fail(error);
     } finally {
@@ -96,11 +139,11 @@ export class Play {
     if (!goesOn() || this.game.waits_for !== "agent" || !this.atEnd) return;
     this.#setBusy("thinking");
     try {
-      const answer = await poll(() => post(`${this.url}/reply`, { at: this.at }), (reply) => reply.moved, goesOn,
+      const answer = await poll(() => this.#reply(goesOn), (reply) => reply.moved, goesOn,
         (reply) => { if (!reply.moved) this.#setBusy(reply.loading ? "loading" : "thinking"); });
       if (!answer) return;
       await Promise.all([this.#kept(answer.game), this.board.play(answer.game.position.last)]);
-      if (turn !== this.turn) return;
+      if (turn !== this.turn) return this.#learn(answer.game);
       this.#moved(answer.game);
       if (this.isWatched) await wait(PAUSES[byId("speed").value]);
       if (this.turn === turn + 1) this.goOn();
@@ -110,6 +153,12 @@ export class Play {
     } finally {
       if (turn === this.turn) this.#setBusy("");
     }
+  }
+
+  async #reply(goesOn) {
+    const reply = await post(`${this.url}/reply`, { at: this.at });
+    if (reply.moved && !goesOn()) this.#learn(reply.game);
+    return reply;
   }
 
   // What an agent is doing: "thinking", "loading", or "" for nothing.
@@ -137,21 +186,33 @@ export class Play {
   // Say what went wrong and show what the server has, or else what the page has.
   async fail(error) {
     if (error.status !== 404) toast(error.message);
-    const turn = ++this.turn;
+    this.turn++;
     this.#setBusy("");
     this.render();
+    await this.#return();
+  }
+
+  // Come to show the game as it stands on the server, or put it there; one such attempt at a time.
+  #return() {
+    this.returning ??= this.#catchUp().finally(() => { this.returning = null; });
+    return this.returning;
+  }
+
+  async #catchUp() {
+    const turn = ++this.turn;
     try {
       const game = await get(this.url);
       if (turn === this.turn) this.#take(game);
-    } catch (other) {
-      if (other.offline) waitForServer(() => this.#comeBack());
-      else if (other.status === 404) await this.#bringBack();
+    } catch (error) {
+      if (error.offline) waitForServer(() => this.#comeBack());
+      else if (error.status === 404) await this.#bringBack();
     }
   }
 
   async #comeBack() {
     toast("The server is back.");
-    await this.#refresh().catch((error) => this.fail(error));
+    await this.#return();
+    this.goOn();
   }
 
   async #bringBack() {
@@ -189,7 +250,7 @@ export class Play {
     ++this.turn;
     this.#setBusy("");
     try {
-      this.open(await post(`${this.url}/${path}`, { version: this.game.version, ...body }));
+      this.open(await this.ask(path, body));
     } catch (error) {
       this.fail(error);
     }
@@ -235,7 +296,7 @@ export class Play {
   }
 
   showMoves() {
-    showMoves(this.game, this.at, (place) => this.go(place));
+    showMoves(this.game, this.at, (place) => this.go(place), (at, action) => this.change("walk", { at, actions: [action] }));
   }
 
   // Let closed lanes say why, before anybody asks.
@@ -257,12 +318,19 @@ export class Play {
   analyse() {
     stopAnalysis();
     this.board.setValues(null);
+    this.verdict = "";
     if (!byId("analyse").checked) return;
-    const { game, at } = this;
-    analyse(game, at, this.position, this.people, this.board, (found) => {
+    const { game, at, board } = this;
+    const onFound = (found) => {
+      board.setValues(found, this.position.player ? -1 : 1);
+      this.verdict = found?.words ?? "";
+      this.onJudged();
+    };
+    const onRegret = (found) => {
       Object.assign(game.moves[at - 1], { regret: found.regret, exact: found.exact });
       this.showMoves();
-    }).catch((error) => toast(error.message));
+    };
+    analyse(this, onFound, onRegret).catch((error) => toast(error.message));
   }
 
   // What the strip under the board says.

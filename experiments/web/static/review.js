@@ -5,13 +5,19 @@ import { announce } from "./panel.js";
 
 export class Review {
   constructor(play, onChange) {
-    Object.assign(this, { play, onChange, mistakes: [], index: 0, text: "" });
+    Object.assign(this, { play, onChange, line: "", mistakes: [], index: 0, text: "" });
     play.answer = (move) => this.#answer(move);
   }
 
-  async start(mistakes) {
-    Object.assign(this, { mistakes, index: -1 });
+  // Begin with the mistakes of a line of moves, by its key.
+  async start(line, mistakes) {
+    Object.assign(this, { line, mistakes, index: -1 });
     await this.next();
+  }
+
+  // Where another line is shown there is nothing to review.
+  check(line) {
+    if (line !== this.line) Object.assign(this, { line: "", mistakes: [], text: "" });
   }
 
   async next() {
@@ -38,6 +44,7 @@ export class Review {
   #answer(move) {
     const mistake = this.text && this.mistakes[this.index];
     if (!mistake || this.play.at !== mistake.at) return false;
+    this.play.board.preview(null);
     this.#judge(move, mistake).catch((error) => this.play.fail(error));
     return true;
   }

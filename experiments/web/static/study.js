@@ -1,84 +1,99 @@
-// A game looked at as a whole: variations, every move judged, best play, one's own mistakes.
+// A game looked at as a whole: every move judged, best play, one's own mistakes, comments.
 
 import { get, poll, post } from "./api.js";
-import { byId, element } from "./dom.js";
-import { graph, isMistake } from "./graph.js";
+import { byId, element, keyed } from "./dom.js";
+import { home } from "./focus.js";
+import { graph, isMistake, placeAt } from "./graph.js";
 import { Review } from "./review.js";
 import { announce, toast } from "./panel.js";
 
 const SECONDS = 1;
+const BUTTONS = {
+  judge: "Judge the whole game", startReview: "What was better?", nextMistake: "Next mistake", endReview: "End the review",
+  best: "Best line", walk: "Play it through", promote: "Make this the main line", rematch: "Rematch",
+};
 
 export class Study {
   constructor(play) {
-    Object.assign(this, { play, judged: new Map(), asked: 0, lines: new Map() });
+    Object.assign(this, { play, judged: new Map(), asked: 0, lines: new Map(), commented: { id: "", at: 0 } });
     this.review = new Review(play, () => this.show());
-    byId("study").addEventListener("click", (event) => {
-      const action = event.target.closest("[data-study]")?.dataset.study;
-      if (action) this[action]().catch((error) => toast(error.message));
+    play.onJudged = () => this.#showVerdict();
+    // Nothing that is clicked is made anew, or a click that comes just then would be lost.
+    this.buttons = Object.entries(BUTTONS).map(([name, textContent]) => {
+      const button = keyed(element("button", { type: "button", name, textContent }), `study-${name}`);
+      button.addEventListener("click", () => this[name]().catch((error) => toast(error.message)));
+      return button;
     });
+    byId("study-buttons").append(...this.buttons);
+    byId("graph").addEventListener("click", (event) => play.go(placeAt(event, byId("graph"), play.game.moves.length + 1)));
+    byId("comment").addEventListener("change", () => this.#comment());
+    byId("comment").addEventListener("blur", () => this.#showComment());
   }
 
   // What belongs to the position shown; called whenever another one is.
   show() {
     const { game, at } = this.play;
     const line = this.#line();
-    const parts = [];
-    if (line) {
-      parts.push(graph(line.places, at, this.play.people.map((one) => one.name), (place) => this.play.go(place)), verdictOf(line, at));
-    }
-    if (this.review.text) parts.push(element("p", { className: "review", role: "status", textContent: this.review.text }));
-    parts.push(this.#buttons(game, line), this.#bestLine(at), this.#comment(game, at));
-    byId("study-parts").replaceChildren(...parts.filter(Boolean));
-    this.#showVariations(game);
-    this.#showVerdict(line, at);
+    this.review.check(this.#key());
+    const names = this.play.people.map((one) => one.name);
+    byId("graph").hidden = !line;
+    byId("graph").replaceChildren(...(line ? [graph(line.places, at, names)] : []));
+    byId("study-words").replaceChildren(...[line && verdictOf(line, at), this.#reviewed(), this.#bestLine()].filter(Boolean));
+    this.#showButtons(game, line);
+    this.#showComment();
+    this.#showVerdict();
   }
 
-  // The values found for this very line of moves.
-  #line() {
+  // The line of moves shown.
+  #key() {
     const { game } = this.play;
-    return this.judged.get(`${game.id} ${game.moves.map((move) => move.name)}`);
+    return `${game.id} ${game.moves.map((move) => move.name)}`;
   }
 
-  #buttons(game, line) {
-    const buttons = [];
-    const add = (study, textContent) => {
-      const made = element("button", { type: "button", textContent });
-      made.dataset.study = study;
-      made.dataset.key = `study-${study}`;
-      buttons.push(made);
+  // The values found for this very line.
+  #line() {
+    return this.judged.get(this.#key());
+  }
+
+  #showButtons(game, line) {
+    const reviews = Boolean(this.review.text);
+    const shown = {
+      judge: game.moves.length > 0 && !line?.done,
+      startReview: line?.done && !reviews && this.#mistakes(line).length > 0,
+      nextMistake: reviews,
+      endReview: reviews,
+      best: !this.play.position.outcome,
+      walk: this.#best?.done && this.#best.names.length > 0,
+      promote: !game.is_main,
+      rematch: game.position.outcome && game.players.includes("human"),
     };
-    if (game.moves.length && !line?.done) add("judge", line ? `Judging … ${line.judged} of ${line.of}` : "Judge the whole game");
-    if (line?.done && !this.review.text && this.#mistakes(line).length) add("startReview", "What was better?");
-    if (this.review.text) add("nextMistake", "Next mistake");
-    if (this.review.text) add("endReview", "End the review");
-    if (!this.play.position.outcome) add("best", "Best line");
-    if (!game.is_main) add("promote", "Make this the main line");
-    if (game.position.outcome && game.players.includes("human")) add("rematch", "Rematch");
-    return element("div", { className: "study-buttons" }, buttons);
+    this.buttons[0].textContent = line ? `Judging … ${line.judged} of ${line.of}` : BUTTONS.judge;
+    const used = this.buttons.find((button) => button === document.activeElement);
+    for (const button of this.buttons) button.hidden = !shown[button.name];
+    if (used?.hidden) (this.buttons.find((button) => !button.hidden) ?? home()).focus({ preventScroll: true });
   }
 
   async judge() {
     const { game } = this.play;
-    const key = `${game.id} ${game.moves.map((move) => move.name)}`;
+    const key = this.#key();
     const mine = ++this.asked;
     await poll(() => post(`/games/${game.id}/judge?seconds=${SECONDS}`), (answer) => answer.done,
-      () => mine === this.asked && this.play.game.id === game.id,
+      () => mine === this.asked && this.#key() === key,
       (answer) => {
         this.judged.set(key, { ...answer, places: answer.line });
         this.#mark(answer.line);
         this.show();
       });
     const line = this.#line();
-    if (line?.done) announce(`The game is judged. ${this.#mistakes(line).length} moves threw points away.`);
+    if (mine === this.asked && line?.done) announce(`The game is judged. Moves that threw points away: ${this.#mistakes(line).length}.`);
   }
 
   // Regrets into the list of moves.
   #mark(places) {
-    const { game } = this.play;
-    places.slice(1).forEach((place, index) => {
-      if (place && place.regret !== null) Object.assign(game.moves[index], { regret: place.regret, exact: place.regret_exact });
-    });
-    this.play.showMoves();
+    const told = places.slice(1).map((place, index) => [place, this.play.game.moves[index]])
+      .filter(([place, move]) => place && place.regret !== null && (move.regret !== place.regret || move.exact !== place.regret_exact));
+    for (const [place, move] of told) Object.assign(move, { regret: place.regret, exact: place.regret_exact });
+    if (told.length) this.play.showMoves();
   }
 
   // Moves of persons that threw something away, or of all where no person plays.
@@ -90,7 +105,7 @@ export class Study {
   }
 
   async startReview() {
-    await this.review.start(this.#mistakes(this.#line()));
+    await this.review.start(this.#key(), this.#mistakes(this.#line()));
   }
 
   async nextMistake() {
@@ -102,22 +117,35 @@ export class Study {
   }
 
   async best() {
-    const { game, at, position } = this.play;
-    const wanted = () => this.play.position === position;
+    const { game, at } = this.play;
+    const place = this.#place;
+    const wanted = () => this.#place === place;
     const line = await poll(() => get(`/games/${game.id}/best/${at}?seconds=${SECONDS}`), (answer) => answer.done, wanted,
-      (answer) => { this.lines.set(position.text, answer); this.show(); });
+      (answer) => { this.lines.set(place, answer); this.show(); });
     if (line) announce(`Best line: ${line.names.join(" ")}`);
   }
 
-  #bestLine(at) {
-    const line = this.lines.get(this.play.position.text);
-    if (!line) return null;
-    const walk = element("button", { type: "button", textContent: "Play it through" });
-    walk.dataset.key = "study-walk";
-    walk.addEventListener("click", () => this.play.change("walk", { at, actions: line.actions }));
-    return element("p", { className: "best-line" }, [
-      line.exact ? "Best play: " : "Best play as far as seen: ",
-      element("b", { textContent: line.names.join(" ") || "…" }), " ", ...(line.done && line.names.length ? [walk] : [])]);
+  get #place() {
+    return `${this.play.game.id} ${this.play.position.text}`;
+  }
+
+  // The best line found from the position shown.
+  get #best() {
+    return this.lines.get(this.#place);
+  }
+
+  #bestLine() {
+    const line = this.#best;
+    return line && element("p", { className: "best-line" }, [
+      line.exact ? "Best play: " : "Best play as far as seen: ", element("b", { textContent: line.names.join(" ") || "…" })]);
+  }
+
+  #reviewed() {
+    return this.review.text && element("p", { className: "review", textContent: this.review.text });
+  }
+
+  async walk() {
+    await this.play.change("walk", { at: this.play.at, actions: this.#best.actions });
   }
 
   async promote() {
@@ -128,36 +156,35 @@ export class Study {
     await this.play.change("rematch");
   }
 
-  #comment(game, at) {
-    if (!at) return null;
-    const text = element("textarea", { rows: 1, maxLength: 2000, value: game.moves[at - 1].comment });
-    text.setAttribute("aria-label", `Comment on ${game.moves[at - 1].name}`);
-    text.placeholder = `Comment on ${game.moves[at - 1].name}`;
-    text.addEventListener("change", () => this.play.change("comment", { at: at - 1, text: text.value }));
-    return text;
+  // A comment that is being written stays that of its move, whatever is shown meanwhile.
+  #showComment() {
+    const { game, at } = this.play;
+    const box = byId("comment");
+    if (document.activeElement === box && this.commented.id === game.id) return;
+    this.commented = { id: game.id, at };
+    box.hidden = !at;
+    if (!at) return;
+    const { name, comment } = game.moves[at - 1];
+    box.value = comment;
+    box.placeholder = `Comment on ${name}`;
+    box.setAttribute("aria-label", box.placeholder);
   }
 
-  // Other moves that were made along this line; each leads into its own.
-  #showVariations(game) {
-    const first = game.position.ply - game.moves.length;
-    const items = Object.entries(game.variations ?? {}).flatMap(([at, others]) => others.map((other) => {
-      const words = [other.name, ...other.following, ...(other.goes_on ? ["…"] : [])].join(" ");
-      const button = element("button", { type: "button", className: "variation", textContent: `${first + Number(at) + 1}. ${words}` });
-      button.dataset.key = `variation-${at}-${other.action}`;
-      if (other.main) button.append(element("small", { textContent: "main line" }));
-      button.addEventListener("click", () => this.play.change("walk", { at: Number(at), actions: [other.action] }));
-      return element("li", {}, [button]);
-    }));
-    byId("variations").hidden = !items.length;
-    byId("variations").querySelector("ul").replaceChildren(...items);
+  #comment() {
+    const { at } = this.commented;
+    const move = this.play.game.moves[at - 1];
+    if (!move) return;
+    move.comment = byId("comment").value;
+    this.play.annotate("comment", { at: at - 1, text: move.comment });
   }
 
   // Under the board, where a phone shows it too.
-  #showVerdict(line, at) {
-    const place = line?.places[at];
-    const words = place?.words ? `${this.play.people[this.play.position.player].name} ${youForm(place.words, this.play)}` : "";
-    byId("verdict").textContent = words;
-    byId("verdict").hidden = !words;
+  #showVerdict() {
+    const { at, position, people, verdict } = this.play;
+    const place = this.#line()?.places[at];
+    const words = (place?.exact && place.words) || verdict || place?.words;
+    byId("verdict").textContent = words && !position.outcome ? `${people[position.player].name} ${youForm(words, this.play)}` : "";
+    byId("verdict").hidden = !byId("verdict").textContent;
   }
 }
 

@@ -330,11 +330,21 @@ class Screen:
     def type(self, keys: str) -> None:
         os.write(self.file, keys.encode())
 
-    def wait_for(self, *patterns: str) -> None:
-        """Read until all patterns have come, each after the one before; fails after a minute."""
+    def wait_for(self, *patterns: str, again: str = "") -> None:
+        """Read until all patterns have come, each after the one before; fails after a silent
+        minute.
+
+        again: keys that are typed again after each five silent seconds. Python's `readline` may
+        lose a Ctrl-C that is typed in the moment in which it begins to wait for a key.
+        """
         for pattern in patterns:
             while not (match := re.compile(pattern).search(self.shown, self._seen)):
-                assert select.select([self.file], [], [], 60)[0], (pattern, self.shown)
+                for _ in range(12):
+                    if select.select([self.file], [], [], 5)[0]:
+                        break
+                    self.type(again)
+                else:
+                    raise AssertionError((pattern, self.shown))
                 self.shown += os.read(self.file, 4096).decode()
             self._seen = match.end()
 
@@ -363,7 +373,8 @@ def test_in_a_terminal(tmp_path, no_colour):
         screen.type("zz\r")
         screen.wait_for("is no action", PROMPT)
         screen.type("\x03")
-        screen.wait_for("Left at ply 2", "castle: stopped")
+        screen.wait_for("Left at ply 2", again="\x03")
+        screen.wait_for("castle: stopped")
         assert process.wait(60) == 130
     finally:
         process.kill()

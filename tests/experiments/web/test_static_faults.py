@@ -154,6 +154,21 @@ def test_a_stale_window_changes_nothing_and_is_brought_up_to_date(page):
     assert page.moves[:3] == ["W4", "Nd", "E3"]
 
 
+def test_an_answer_that_comes_while_one_looks_back_is_known(page):
+    page.new_game("storm", "human", "greedy")
+    page.hold("/reply")
+    page.cell("W4").click()
+    page.until(lambda: page.holds)
+    page["back"].click()
+    page.until(lambda: page.is_off("back"))
+    page.let_go()
+    page.until(lambda: len(page.moves) == 2)
+    assert page.is_off("back")
+    page.play(2, page.cell("Nc").click)
+    assert page.moves[0] == "Nc"
+    assert page["toast"].get_attribute("textContent") == ""
+
+
 def test_the_page_keeps_its_game_when_the_server_goes_away(driver, downloads):
     with page_server() as server:
         page = Page(driver, server.address)
@@ -164,16 +179,25 @@ def test_the_page_keeps_its_game_when_the_server_goes_away(driver, downloads):
         page.cell(page.names(".lane.legal")[0]).click()
         page.until(lambda: "Your game is kept" in page["away"].text)
         assert page.moves == played
-        lane = page.names(".lane.legal")
-        assert lane  # the board shows the position before the move that was not played
+        lane = page.names(".lane.legal")[0]  # as before the move that was not played
         page["save"].click()
         page.until(lambda: [file for file in downloads.glob("*.castle")
                             if played == names(file.read_text())])
+        page.hold("/games/load")
         server.start()
+        page.until(lambda: page.holds)
+        page.cell(lane).click()  # it waits until the server has the game again
+        assert page["away"].is_displayed()
+        page.let_go()
+        page.until(lambda: len(page.moves) == 4 and page.turn == "Your turn")
+        assert page.moves[:3] == [*played, lane]
         page.until(lambda: not page["away"].is_displayed())
-        page.until(lambda: page.moves == played and page.turn == "Your turn")
-        page.play(4, page.cell(page.names(".lane.legal")[0]).click)
-        # A reload finds the game again after the server lost it.
+        # Neither a move nor a reload is lost on a server that has lost the game.
+        server.stop()
+        server.start()
+        played = page.moves
+        page.play(6, page.cell(page.names(".lane.legal")[0]).click)
+        assert page.moves[:4] == played
         played = page.moves
         server.stop()
         server.start()

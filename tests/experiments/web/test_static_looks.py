@@ -4,9 +4,11 @@ Contrast is that of WCAG 2.2, level AA: 4.5 for text (3 for large text), 3 for w
 """
 
 import json
+from importlib import resources
 
 import pytest
 from browsing import PHONE, SIDE, WIDE, ZOOMED
+from selenium.webdriver.common.by import By
 
 WINDOWS = {"wide": WIDE, "phone": PHONE, "side": SIDE, "zoomed": ZOOMED}
 
@@ -123,8 +125,6 @@ def test_long_names_fit(page, window):
     page.size(width, height)
     name = "a" * 60
     rules = {"mode": "storm", "name": name}
-
-
     status, game = page.ask("/games", json.dumps({"ruleset": rules, "players": [
         "human", "alphabeta:6:nodes=10000000"]}))
     assert status == 201
@@ -134,24 +134,48 @@ def test_long_names_fit(page, window):
     narrow(page, width)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everything_can_be_told_from_its_ground(page, theme):
-    page.theme(theme)
+AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page):
+    """What axe-core finds: rules that are broken, and where."""
+    page.script("if (!window.axe) {" + AXE + "}")
+    return page.driver.execute_async_script(
+        "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then((found) => "
+        "done(found.violations.map(({id, impact, nodes}) => `${impact} ${id}: "
+        "${nodes.map((one) => one.html.slice(0, 99))}`)))")
+
+
+def check(page):
+    """Nothing is hard to see or to use, in both themes."""
+    for theme in ("light", "dark"):
+        page.theme(theme)
+        assert poor_contrasts(page) == []
+        assert violations(page) == []
+
+
+def test_everything_can_be_seen_and_used_by_everybody(page):
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     page["analyse"].click()
     page.until(lambda: page.all(".regret") and not page.all("progress"))
+    page.driver.find_element(By.NAME, "judge").click()
+    page.until(lambda: "This move" in page["study-words"].text)
     page.point_at(page.cell("Na"))
     page.until(lambda: "closed" in page.strip)
-    assert poor_contrasts(page) == []
+    check(page)
     page["analyse"].click()
     page["help"].click()
     page.until(page["lessons"].is_displayed)
-    assert poor_contrasts(page) == []
+    check(page)
     page["lessons-close"].click()
+    page["new"].click()
+    page.until(page["dialog"].is_displayed)
+    check(page)
+    page["cancel"].click()
     page["edit"].click()
     page.until(lambda: "Fits" in page["editor"].text)
-    assert poor_contrasts(page) == []
+    check(page)
 
 
 def test_the_theme_is_remembered(page):
@@ -162,6 +186,3 @@ def test_the_theme_is_remembered(page):
     assert theme != before
     page.driver.refresh()
     page.until(lambda: page.script("return document.documentElement.dataset.theme") == theme)
-
-
-

@@ -1,62 +1,191 @@
-"""A game looked at as a whole in a real browser: variations, and every ply judged."""
+"""A game looked at as a whole in a real browser: judged, reviewed, varied, commented, played again.
+"""
 
+import json
+from functools import cache
+
+import pytest
+from browsing import PHONE, SIDE, WIDE, ZOOMED
 from selenium.webdriver.common.by import By
 
-from castle_env import Game, load_ruleset
-from castle_env.game_file import format_game, record_game
+from agents.solve.analysis import analyse_moves
+from castle_env import Game, Ruleset, load_ruleset
+from castle_env.game_file import format_game
+from castle_env.game_record import record_game
 
 STORM = Game(load_ruleset("storm"))
+SHORT = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3, "name": "short"}))
 
 
-def moves_of(count):
-    """Moves of a game in which everybody plays the middle one of the legal moves."""
-    state, actions = STORM.initial_state(), []
-    for _ in range(count):
-        legal = STORM.legal_actions(state)
-        actions.append(legal[len(legal) // 2])
-        state = STORM.apply(state, actions[-1])
-    return actions
+@cache
+def lost_game():
+    """A game of a person who always plays a worst move: its actions, the values of all moves."""
+    state, actions, values = SHORT.initial_state(), [], []
+    while not SHORT.is_terminal(state):
+        values.append(analyse_moves(SHORT, state))
+        ranked = sorted(values[-1].values, key=values[-1].regret)
+        actions.append(ranked[0 if state.ply & 1 else -1])
+        state = SHORT.apply(state, actions[-1])
+    return actions, values
 
 
-def open_game(page, plies, players=("human", "human")):
-    text = format_game(record_game(STORM.rules, moves_of(plies), players=players))
-    before = page.driver.current_url
-    page.script("fetch('/api/games/load', {method: 'POST', headers: {'Content-Type': "
-                "'application/json'}, body: JSON.stringify({text: arguments[0]})})"
-                ".then((answer) => answer.json()).then((game) => { location.hash = game.id; })",
-                text)
-    page.until(lambda: page.driver.current_url != before and len(page.moves) == plies)
+def open_game(page, game, actions, players):
+    text = format_game(record_game(game.rules, actions, players=players))
+    status, loaded = page.ask("/games/load", json.dumps({"text": text}))
+    assert status == 201
+    page.script("location.hash = arguments[0]", loaded["id"])
+    page.until(lambda: page.driver.current_url.endswith(loaded["id"]) and (
+        len(page.moves) == len(actions)))
 
 
-def study(page, name):
-    page.driver.find_element(By.CSS_SELECTOR, f'[data-study="{name}"]').click()
+def button(page, name):
+    return page.driver.find_element(By.CSS_SELECTOR, f'#study [name="{name}"]')
 
 
-def judge(page):
-    study(page, "judge")
-    page.until(lambda: not page.all('[data-study="judge"]'))
+def is_offered(page, name):
+    return button(page, name).is_displayed()
 
 
-def test_a_move_on_the_way_back_is_a_variation(page):
-    open_game(page, 4)
+def words(page):
+    return page["study-words"].text
+
+
+def variations(page):
+    return [one.get_attribute("aria-label") for one in page.all("#moves .variation")]
+
+
+def in_sight(page, name):
+    """Whether all of an element is inside the window."""
+    top, bottom, height = page.script(
+        "const {top, bottom} = document.getElementById(arguments[0]).getBoundingClientRect();"
+        "return [top, bottom, innerHeight]", name)
+    return -1 <= top < bottom <= height + 1
+
+
+@pytest.mark.parametrize(("way", "window", "theme"), [
+    ("mouse", WIDE, "light"), ("touch", PHONE, "dark"), ("keys", SIDE, "light"),
+    ("mouse", ZOOMED, "dark")])
+def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(page, way, window, theme):
+    actions, values = lost_game()
+    lost = [value.regret(action) for value, action in zip(values, actions, strict=True)]
+    mistakes = [at for at in range(0, len(actions), 2) if lost[at]]
+    assert len(mistakes) == 2
+    page.size(*window, mobile=way == "touch")
+    page.theme(theme)
+    open_game(page, SHORT, actions, ("human", "greedy"))
+
+    def use(name):
+        page.use(way, button(page, name))
+
+    def play(name):
+        page.use(way, page.cell(name))
+        if way == "touch":
+            page.use(way, page["confirm"])
+
+    use("judge")
+    page.until(lambda: is_offered(page, "startReview"))
+    label = page.all("#graph svg")[0].get_attribute("aria-label")
+    assert f"{len(actions) + 1} of {len(actions) + 1} positions judged" in label
+    told = ", ".join(f"move {at + 1} by {lost[at]}" for at in range(len(actions)) if lost[at])
+    assert f"Points thrown away: {told}." in label
+    assert len(page.all("#graph .mistake")) == len([one for one in lost if one])
+    assert [mark.text for mark in page.all("#moves small")] == [
+        f"−{one}" if one else "✓" for one in lost]
+    if way == "keys":
+        assert page.focus == "study-startReview"  # in the place of the button that was used
+
+    use("startReview")
+    for number, at in enumerate(mistakes, 1):
+        name = SHORT.format_action(actions[at])
+        page.until(lambda text=f"Mistake {number} of 2: {name} threw away {lost[at]}.":
+                   text in words(page))
+        play(name)
+        page.until(lambda text=f"{name} throws away {lost[at]}. Try another.": text in words(page))
+        best = SHORT.format_action(values[at].best_actions[0])
+        play(best)
+        page.until(lambda text=f"Yes, {best} is best.": text in words(page))
+        # What it is worth, beside the board and in words.
+        page.script("scrollTo(0, 0)")
+        assert in_sight(page, "verdict")
+        worth = values[at].best_value
+        verb = "win" if worth > 0 else "lose" if worth else "draw"
+        assert page["verdict"].text == (
+            f"You {verb}{f' by {abs(worth)}' if worth else ''} with best play")
+        use("nextMistake")
+    page.until(lambda: not is_offered(page, "nextMistake"))
+    assert page.moves == [SHORT.format_action(action) for action in actions]
+
+    use("rematch")
+    page.until(lambda: len(page.moves) == 1 and page.turn == "Your turn")
+    assert page.saved().players == ("greedy", "human")
+    assert words(page) == ""
+
+
+def test_best_play_is_walked_and_nothing_is_lost_by_it(page):
+    actions, values = lost_game()
+    open_game(page, SHORT, actions, ("human", "human"))
     before = page.moves
     page["first"].click()
-    page.until(lambda: page["first"].get_attribute("aria-disabled") == "true")
-    lane = next(name for name in page.names(".lane.legal") if name != before[0])
-    page.cell(lane).click()
-    page.until(lambda: page.moves == [lane])
-    (button,) = page.all(".variation")
-    assert button.text.startswith(f"1. {before[0]} {before[1]}")
-    study(page, "promote")
-    page.until(lambda: not page.all('[data-study="promote"]'))
-    page.all(".variation")[0].click()
+    page.until(lambda: page.is_off("first"))
+    button(page, "best").click()
+    page.until(lambda: is_offered(page, "walk"))
+    line = words(page).removeprefix("Best play: ").split()
+    assert len(line) == len(actions)
+    assert line[0] in [SHORT.format_action(action) for action in values[0].best_actions]
+    button(page, "walk").click()
+    page.until(lambda: page.moves == line and page.current == "move1")
+    for at in range(2, len(line) + 1):
+        page["forward"].click()
+        page.until(lambda at=at: page.current == f"move{at}")
+    assert variations(page) == [f"Main line: 1. {' '.join(before)}"]
+    button(page, "promote").click()
+    page.until(lambda: not is_offered(page, "promote"))
+    page.all("#moves .variation")[0].click()
     page.until(lambda: page.moves == before)
-    assert page.saved().variations
+    saved = page.saved()
+    assert saved.outcome.margin == values[0].best_value
+    assert [SHORT.format_action(action) for action in saved.actions] == line
+    assert [SHORT.format_action(action) for action in saved.variations[0].actions] == before
 
 
-def test_the_whole_game_is_judged(page):
-    open_game(page, 4)
-    judge(page)
-    (graph,) = page.all("#study svg.graph")
-    assert "5 of 5 positions judged" in graph.get_attribute("aria-label")
-    assert page["verdict"].text
+def test_comments_stay_where_they_were_written(page):
+    page.new_game("storm", "human", "human")
+    page.play(1, page.cell("W4").click)
+    page["comment"].send_keys("<b>why?")
+    page.play(2, page.cell("Nd").click)  # a click beside the field ends the writing, and is played
+    assert page.moves == ["W4", "Nd"]
+    page.until(lambda: page["comment"].get_attribute("placeholder") == "Comment on Nd")
+    assert page["comment"].get_attribute("value") == ""
+    page["back"].click()
+    page.until(lambda: page["comment"].get_attribute("value") == "<b>why?")
+    assert [note.comment for note in page.saved().notes] == ["<b>why?", ""]
+    assert page["toast"].get_attribute("textContent") == ""
+
+
+@pytest.mark.parametrize("way", ["mouse", "keys", "touch"])
+def test_a_move_on_the_way_back_is_a_variation(page, way):
+    if way == "touch":
+        page.size(*PHONE, mobile=True)
+    open_game(page, SHORT, lost_game()[0], ("human", "human"))
+    before = page.moves
+    page.use(way, page["first"])
+    page.until(lambda: page.is_off("first"))
+    lane = next(name for name in page.names(".lane.legal") if name != before[0])
+    page.use(way, page.cell(lane))
+    if way == "touch":
+        page.use(way, page["confirm"])
+    page.until(lambda: page.moves == [lane])
+    page.use(way, page.all("#moves .variation")[0])
+    page.until(lambda: page.moves == before)
+    assert variations(page) == [f"Variation: 1. {lane}"]
+    assert [SHORT.format_action(one.actions[0]) for one in page.saved().variations] == [lane]
+
+
+def test_the_verdict_of_the_analysis_is_in_sight_on_a_phone(page):
+    page.size(*PHONE, mobile=True)
+    page.new_game("storm", "human", "human")
+    page.use("touch", page["analyse"])
+    page.until(page["verdict"].is_displayed)
+    page.until(lambda: page["verdict"].text == "Blue loses by 4 with best play")
+    page.script("scrollTo(0, 0)")
+    assert in_sight(page, "verdict")

@@ -36,9 +36,13 @@ def post(web, game, path, **body):
     return answer.json()
 
 
+def change(web, game, path, **body):
+    """What a page that shows this game asks for."""
+    return post(web, game, path, version=game["version"], **body)
+
+
 def move(web, game, at, name):
-    return post(web, game, "moves", at=at, action=STORM.parse_action(name),
-                version=game["version"])
+    return change(web, game, "moves", at=at, action=STORM.parse_action(name))
 
 
 def names(game):
@@ -73,13 +77,13 @@ def test_a_move_on_the_way_back_loses_nothing(web):
 
 def test_one_walks_into_variations_and_back(web):
     game = move(web, load(web, "Nc", "W3", "Nd"), 1, "W2")
-    game = post(web, game, "walk", at=1, actions=[STORM.parse_action("W3")])
+    game = change(web, game, "walk", at=1, actions=[STORM.parse_action("W3")])
     assert (names(game), game["at"], game["is_main"]) == (["Nc", "W3", "Nd"], 2, True)
     assert game["shown"]["last"]["name"] == "W3"
     line = [STORM.parse_action(name) for name in ("W2", "E3")]
-    game = post(web, game, "walk", at=1, actions=line)
+    game = change(web, game, "walk", at=1, actions=line)
     assert (names(game), game["at"]) == (["Nc", "W2", "E3"], 2)
-    game = post(web, game, "promote")
+    game = change(web, game, "promote")
     assert game["is_main"]
     assert saved(web, game).actions[1:] == tuple(line)
 
@@ -88,10 +92,22 @@ def test_a_walk_with_an_illegal_move_changes_nothing(web):
     game = load(web, "Nc", "W3")
     before = web.get(f"/api/games/{game['id']}").json()
     answer = web.post(f"/api/games/{game['id']}/walk", json={
-        "at": 1, "actions": [STORM.parse_action("W2"), STORM.parse_action("Na")]})
+        "at": 1, "version": 0, "actions": [STORM.parse_action("W2"), STORM.parse_action("Na")]})
     assert answer.status_code == 400
     assert "no token to push" in answer.json()["error"]
     assert web.get(f"/api/games/{game['id']}").json() == before
+
+
+def test_a_page_that_missed_a_change_adds_nothing(web):
+    old = load(web, "Nc", "W3")
+    game = move(web, old, 1, "W2")
+    for path, body in (("walk", {"at": 0, "actions": [STORM.parse_action("Nd")]}), ("promote", {}),
+                       ("comment", {"at": 0, "text": "x"})):
+        for body_ in (body | {"version": old["version"]}, body):
+            answer = web.post(f"/api/games/{game['id']}/{path}", json=body_)
+            assert answer.status_code == (409 if "version" in body_ else 400)
+        assert names(web.get(f"/api/games/{game['id']}").json()) == ["Nc", "W2"]
+    assert web.get(f"/api/games/{game['id']}").json()["version"] == game["version"]
 
 
 def test_the_move_that_was_made_is_no_variation(web):
@@ -101,11 +117,13 @@ def test_the_move_that_was_made_is_no_variation(web):
 
 def test_comments_go_into_the_file(web):
     game = load(web, "Nc", "W3")
-    game = post(web, game, "comment", at=1, text="why <not>?\n\x1b[2J")
+    game = change(web, game, "comment", at=1, text="why <not>?\n\x1b[2J")
     assert game["moves"][1]["comment"] == "why <not>?\n\x1b[2J"
     assert saved(web, game).note(1).comment == "why <not>?\n\x1b[2J"
-    answer = web.post(f"/api/games/{game['id']}/comment", json={"at": 2, "text": ""})
+    answer = web.post(f"/api/games/{game['id']}/comment", json={
+        "at": 2, "text": "", "version": game["version"]})
     assert answer.status_code == 409
+    assert "no move 2; allowed: 0 to 1" in answer.json()["error"]
 
 
 def test_variations_of_a_file_are_shown(web):
