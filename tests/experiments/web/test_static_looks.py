@@ -134,12 +134,10 @@ def test_long_names_fit(page, window):
     narrow(page, width)
 
 
-AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-
-
 def violations(page):
     """What axe-core finds: rules that are broken, and where."""
-    page.script("if (!window.axe) {" + AXE + "}")
+    axe = resources.files("axe_playwright_python").joinpath("axe.min.js")
+    page.script("if (!window.axe) {" + axe.read_text(encoding="utf-8") + "}")
     return page.driver.execute_async_script(
         "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then((found) => "
         "done(found.violations.map(({id, impact, nodes}) => `${impact} ${id}: "
