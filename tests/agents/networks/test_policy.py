@@ -94,7 +94,7 @@ def test_probabilities_are_those_of_legal_actions(saved: tuple[str, Path]) -> No
 
 def test_drawn_actions_follow_the_probabilities(saved: tuple[str, Path]) -> None:
     policy = load_policy(saved[1])
-    observations, masks = policy.game.encode(stack(positions_of(policy.game, 1, 1, 0.3) * 20_000))
+    observations, masks = policy.game.encode(stack(positions_of(policy.game, 1, 1, 0.3) * 10_000))
     probabilities = policy.evaluate(observations[:1], masks[:1])[0][0]
     rng = np.random.default_rng(2)
     drawn, _ = policy.predict(observations, deterministic=False, action_masks=masks, rng=rng)

@@ -83,13 +83,12 @@ def test_no_part_of_a_state_may_be_missing(going_on: Any) -> None:
             go_on(changed(checkpoint.tensors, path, None), checkpoint.card)
 
 
-@pytest.mark.parametrize("first", range(2))
-def test_no_part_of_a_state_may_be_of_another_kind(going_on: Any, first: int) -> None:
-    """Each is refused by one kind of error, or does no harm; each part in two of the ways."""
+def test_no_part_of_a_state_may_be_of_another_kind(going_on: Any) -> None:
+    """Each is refused by one kind of error, or does no harm; each part in one of the ways."""
     go_on, checkpoint = going_on
     kinds = list(WRONG.values())
     for index, path in enumerate(places(checkpoint.tensors)):
-        crafted = changed(checkpoint.tensors, path, kinds[(index + 3 * first) % len(kinds)])
+        crafted = changed(checkpoint.tensors, path, kinds[index % len(kinds)])
         with suppress(CheckpointError):
             go_on(crafted, checkpoint.card)
 

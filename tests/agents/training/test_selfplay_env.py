@@ -149,10 +149,9 @@ def table_of(watch: Watch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
-@pytest.mark.parametrize("reward", ["outcome", "margin"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(source, reward,
-                                                                               kind):
+@pytest.mark.parametrize(("kind", "reward"), [("lanes", "margin"), ("lines", "outcome")])
+def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(source, kind,
+                                                                               reward):
     """Each row follows from the last by the learner's action and one reply."""
     game = game_of_source(source)
     watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **POOL, **KINDS[kind])
@@ -181,8 +180,7 @@ def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(s
 
 
 @pytest.mark.parametrize("source", [*SOURCES, BLOCKED], ids=name_of)
-@pytest.mark.parametrize("reward", ["outcome", "margin"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "reward"), [("lanes", "margin"), ("lines", "outcome")])
 def test_rows_against_itself_are_the_decisions_of_both_seats(source, reward, kind):
     """Each row follows from the last by its action alone, and the last mover gets the reward."""
     game = game_of_source(source)
@@ -376,13 +374,13 @@ def test_hundreds_of_masked_batches_of_169_actions():
     game = game_of_source("sudden-death")
     policy, rng = quiet_learner(game, config()).model.policy, np.random.default_rng(0)
     states = game.initial_states(256)
-    for batch in range(400):
+    for batch in range(160):
         observations, masks = game.encode(states)
         if batch % 2:  # all but one action forbidden
             chosen = game.random_actions(states, rng)
             masks = np.eye(game.num_actions, dtype=np.int8)[chosen]
         with torch.no_grad():
-            policy.network.policy.weight.mul_(1.05 if batch < 200 else 0.98)
+            policy.network.policy.weight.mul_(1.12 if batch < 80 else 0.95)
             actions, _, log_prob = policy(torch.as_tensor(observations), action_masks=masks)
             distribution = policy.get_distribution(torch.as_tensor(observations), masks)
         probabilities = distribution.distribution.probs.numpy()
