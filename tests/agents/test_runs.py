@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,11 +29,11 @@ from castle_env.errors import CastleError
 from experiments.measure.intervals import Interval
 
 
-def disk_full(*_):
+def disk_full(*_: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_writers_write_and_replace(tmp_path):
+def test_writers_write_and_replace(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_bytes_atomic(path, b"\0\1")
     assert path.read_bytes() == b"\0\1"
@@ -46,7 +47,7 @@ def test_writers_write_and_replace(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_have_the_usual_permissions(tmp_path):
+def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
     write_text_atomic(tmp_path / "ours", "")
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("usual", "ours")}
@@ -54,7 +55,9 @@ def test_files_have_the_usual_permissions(tmp_path):
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
-def test_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, failing):
+def test_full_disk_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
     path = tmp_path / "results.json"
     write_text_atomic(path, "old")
     monkeypatch.setattr(files.os, failing, disk_full)
@@ -64,11 +67,11 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, f
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_fails_or_is_interrupted_leaves_the_old_file(tmp_path):
+def test_what_fails_or_is_interrupted_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     path.write_text("old")
 
-    def half_written(error):
+    def half_written(error: Any) -> None:
         with atomic_path(path) as temporary:
             assert temporary.parent == tmp_path
             assert temporary.suffix == ".png"
@@ -83,13 +86,15 @@ def test_what_fails_or_is_interrupted_leaves_the_old_file(tmp_path):
 
 
 @pytest.mark.parametrize("data", [float("nan"), [float("inf")], {"x": object()}])
-def test_what_has_no_json_form_writes_nothing(tmp_path, data):
+def test_what_has_no_json_form_writes_nothing(
+    tmp_path: Path, data: dict[str, Any] | float | list[float]
+) -> None:
     with pytest.raises((ValueError, TypeError)):
         write_json_atomic(tmp_path / "x.json", data)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_places_that_cannot_be_written(tmp_path):
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "missing" / "x", tmp_path / "file" / "x", tmp_path / "folder"):
@@ -99,7 +104,7 @@ def test_places_that_cannot_be_written(tmp_path):
     assert issubclass(RunError, CastleError)
 
 
-def test_run_folder_is_never_an_existing_one(tmp_path):
+def test_run_folder_is_never_an_existing_one(tmp_path: Path) -> None:
     folder = create_run_folder(tmp_path / "runs", "first")
     assert folder == tmp_path / "runs" / "first"
     (folder / "report.md").write_text("kept")
@@ -112,13 +117,13 @@ def test_run_folder_is_never_an_existing_one(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", "a\\b", "a\0b"])
-def test_run_name_is_one_folder_name(tmp_path, name):
+def test_run_name_is_one_folder_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match="run name"):
         create_run_folder(tmp_path, name)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_run_folder_below_a_file(tmp_path):
+def test_run_folder_below_a_file(tmp_path: Path) -> None:
     (tmp_path / "runs").touch()
     with pytest.raises(RunError, match="cannot make folder"):
         create_run_folder(tmp_path / "runs", "first")
@@ -126,7 +131,7 @@ def test_run_folder_below_a_file(tmp_path):
         create_run_folder(tmp_path, "x" * 5000)
 
 
-def test_unique_run_folders_differ(tmp_path):
+def test_unique_run_folders_differ(tmp_path: Path) -> None:
     folders = {unique_run_folder(tmp_path, "demo") for _ in range(3)}
     assert len(folders) == 3
     for folder in folders:
@@ -134,7 +139,7 @@ def test_unique_run_folders_differ(tmp_path):
         assert folder.is_dir()
 
 
-def test_environment_info_is_plain_and_complete():
+def test_environment_info_is_plain_and_complete() -> None:
     info = environment_info()
     assert json.loads(json.dumps(info)) == info
     assert info["packages"]["numpy"] == np.__version__
@@ -144,17 +149,19 @@ def test_environment_info_is_plain_and_complete():
     assert info["git_commit"] is None or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", info["git_commit"])
 
 
-def test_package_that_is_not_installed_has_no_version(monkeypatch):
+def test_package_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "PACKAGES", ("numpy", "there-is-no-such-package"))
     assert environment_info()["packages"]["there-is-no-such-package"] is None
 
 
-def test_git_commit_of_a_checkout_and_of_none(tmp_path, monkeypatch):
+def test_git_commit_of_a_checkout_and_of_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = tmp_path / "project"
     (project / "inner").mkdir(parents=True)
     assert files._git_commit(project) is None
 
-    def git(*arguments):
+    def git(*arguments: Any) -> None:
         identity = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false")
         subprocess.run(["git", "-C", str(project), *identity, *arguments], check=True,
                        capture_output=True)

@@ -64,20 +64,20 @@ def written(folder: Path) -> Any:
 # What the sub-commands do
 
 
-def test_rulesets_lists_the_presets(castle):
+def test_rulesets_lists_the_presets(castle: Any) -> None:
     ended = castle("rulesets")
     assert ended.status == 0
     for name in preset_names():
         assert re.search(rf"\b{name}\b.*{load_ruleset(name).digest}", ended.output)
 
 
-def test_perft_counts(castle):
+def test_perft_counts(castle: Any) -> None:
     ended = castle("perft", "storm", "--depth", 3)
     assert ended.status == 0
     assert f"perft(3) of storm = {STORM.perft(STORM.initial_state(), 3):,} in" in ended.output
 
 
-def test_perft_divide_adds_up(castle):
+def test_perft_divide_adds_up(castle: Any) -> None:
     ended = castle("perft", "sudden-death", "-d", 3, "--divide")
     *lines, last = ended.output.splitlines()
     counts = {name: int(count.replace(",", "")) for name, count in map(str.split, lines)}
@@ -87,7 +87,7 @@ def test_perft_divide_adds_up(castle):
     assert f"= {sum(counts.values()):,} in" in last
 
 
-def test_perft_as_json_from_a_position(castle, tmp_path):
+def test_perft_as_json_from_a_position(castle: Any, tmp_path: Path) -> None:
     state = STORM.apply(STORM.initial_state(), STORM.legal_actions(STORM.initial_state())[0])
     text = STORM.format_position(state)
     ended = castle("perft", "storm", "--position", text, "--depth", 2, "--divide",
@@ -100,7 +100,7 @@ def test_perft_as_json_from_a_position(castle, tmp_path):
     assert json.loads((tmp_path / "a.json").read_text())["count"] == 1
 
 
-def test_perft_of_a_finished_game(castle):
+def test_perft_of_a_finished_game(castle: Any) -> None:
     game = Game(load_ruleset("storm"))
     state = game.initial_state()
     while not game.is_terminal(state):
@@ -110,7 +110,7 @@ def test_perft_of_a_finished_game(castle):
     assert "perft(5) of storm = 0 in" in ended.output
 
 
-def test_perft_of_a_ruleset_file(castle, tmp_path):
+def test_perft_of_a_ruleset_file(castle: Any, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text("mode = 'storm'\nfactions_per_player = 1\n")
     ended = castle("perft", "tiny.toml", "--depth", 2)
     assert ended.status == 0
@@ -118,7 +118,7 @@ def test_perft_of_a_ruleset_file(castle, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["storm", "sudden-death"])
-def test_evaluate(castle, tmp_path, mode):
+def test_evaluate(castle: Any, tmp_path: Path, mode: str) -> None:
     ended = castle("evaluate", "greedy", "random", "--mode", mode, "--games", 20, "--name", "e")
     assert ended.status == 0
     assert "report: runs/e/report.md" in ended.output
@@ -133,7 +133,7 @@ def test_evaluate(castle, tmp_path, mode):
     assert written(tmp_path / folder)["results"] == results["results"]
 
 
-def test_evaluate_an_agent_against_itself_under_other_rules(castle, tmp_path):
+def test_evaluate_an_agent_against_itself_under_other_rules(castle: Any, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 2\n")
     ended = castle("evaluate", "greedy", "greedy", "--ruleset", "tiny.toml", "--games", 6,
                    "--opening-plies", 2, "--seed", 3, "--name", "e", "--runs", "a/b")
@@ -143,7 +143,7 @@ def test_evaluate_an_agent_against_itself_under_other_rules(castle, tmp_path):
     assert [row["seat"] for row in results["results"]["rows"]] == [0, 1]
 
 
-def test_tournament(castle, tmp_path):
+def test_tournament(castle: Any, tmp_path: Path) -> None:
     ended = castle("tournament", "random", "greedy", "alphabeta:1", "--games", 12, "--name", "t")
     assert ended.status == 0
     results = written(tmp_path / "runs" / "t")["results"]
@@ -154,7 +154,7 @@ def test_tournament(castle, tmp_path):
     assert "report: runs/t/report.md" in ended.output
 
 
-def test_train_and_play_and_resume(castle, tmp_path):
+def test_train_and_play_and_resume(castle: Any, tmp_path: Path) -> None:
     ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--evaluate-every", 128,
                    "--name", "run")
     assert ended.status == 0
@@ -177,7 +177,7 @@ def test_train_and_play_and_resume(castle, tmp_path):
     assert castle("train", "--resume", "runs/run", "--until", 200).status == 2
 
 
-def test_solve_sudden_death(castle, tmp_path):
+def test_solve_sudden_death(castle: Any, tmp_path: Path) -> None:
     (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 3\n")
     ended = castle("solve", "--ruleset", "cousin.toml", "--json", "out.json")
     assert ended.status == 0
@@ -192,7 +192,7 @@ def test_solve_sudden_death(castle, tmp_path):
         assert castle("solve", "storm", wrong).status == 2
 
 
-def test_a_proof_of_sudden_death_is_kept_and_resumed(castle, tmp_path):
+def test_a_proof_of_sudden_death_is_kept_and_resumed(castle: Any, tmp_path: Path) -> None:
     (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 3\n")
     command = ("solve", "cousin.toml", "--memory", "1MiB", "--resume", "--json", "out.json")
     assert castle(*command, "--bounds", "--plies", 5).status == 0
@@ -209,14 +209,14 @@ def test_a_proof_of_sudden_death_is_kept_and_resumed(castle, tmp_path):
     assert "damaged" in ended.errors
 
 
-def test_sudden_death_is_solved_by_first_moves_in_tasks(castle, tmp_path):
+def test_sudden_death_is_solved_by_first_moves_in_tasks(castle: Any, tmp_path: Path) -> None:
     (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 5\n")
     ended = castle("solve", "cousin.toml", "--memory", "1MiB", "--workers", 2)
     assert ended.status == 0
     assert "margin +0 for A" in ended.output
 
 
-def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):
+def test_train_in_games_too_short_for_the_usual_openings(castle: Any, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 1\n"
                                         "entry_lanes = 'all'\n")
     command = ("train", *SMALL_OPTIONS, "--steps", 128, "--ruleset", "tiny.toml", "--name", "tiny")
@@ -224,7 +224,7 @@ def test_train_in_games_too_short_for_the_usual_openings(castle, tmp_path):
     assert written(tmp_path / "runs" / "tiny")["ruleset"]["name"] == "tiny"
 
 
-def test_progress_where_there_is_no_terminal(castle):
+def test_progress_where_there_is_no_terminal(castle: Any) -> None:
     """Lines on standard error, at the start and at the end at least, and not in the output."""
     ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--name", "lines")
     lines = [line for line in ended.errors.splitlines() if line]
@@ -255,7 +255,7 @@ def sixths(game, states, margins):
 """
 
 
-def test_network_and_reward_of_ones_own(tmp_path):
+def test_network_and_reward_of_ones_own(tmp_path: Path) -> None:
     """By their import paths, from training to a match, and to a second run that begins there."""
     (tmp_path / "own.py").write_text(OWN)
 
@@ -278,7 +278,7 @@ def test_network_and_reward_of_ones_own(tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("command", ["train", "resume"])
-def test_a_gpu_that_is_not_there_is_an_error(castle, tmp_path, command):
+def test_a_gpu_that_is_not_there_is_an_error(castle: Any, tmp_path: Path, command: str) -> None:
     if command == "train":
         ended = castle("train", "--device", "cuda")
     else:
@@ -292,7 +292,7 @@ def test_a_gpu_that_is_not_there_is_an_error(castle, tmp_path, command):
     assert ended.errors.count("\n") == 1
 
 
-def test_weights_of_another_network_are_refused(castle, tmp_path):
+def test_weights_of_another_network_are_refused(castle: Any, tmp_path: Path) -> None:
     castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "small")
     ended = castle("train", *SMALL_OPTIONS, "--steps", 128, "--blocks", 2, "--name", "large",
                    "--init-from", "runs/small")
@@ -303,7 +303,7 @@ def test_weights_of_another_network_are_refused(castle, tmp_path):
     assert not (tmp_path / "runs" / "large").exists()
 
 
-def test_demo(castle, tmp_path):
+def test_demo(castle: Any, tmp_path: Path) -> None:
     ended = castle("demo", "--steps", 100, "--games", 4, "--name", "demo")
     assert ended.status == 0
     assert ended.output.splitlines()[-1] == "report: runs/demo/report.md"
@@ -319,7 +319,7 @@ def test_demo(castle, tmp_path):
 # Help
 
 
-def test_help_lists_the_commands(castle):
+def test_help_lists_the_commands(castle: Any) -> None:
     ended = castle("--help")
     assert ended.status == 0
     assert castle("-h") == ended
@@ -328,13 +328,13 @@ def test_help_lists_the_commands(castle):
         assert f"\n  {name:10}  {line}\n" in ended.output
 
 
-def test_the_version(castle):
+def test_the_version(castle: Any) -> None:
     ended = castle("--version")
     assert (ended.status, ended.output) == (0, f"storm-the-castle {castle_env.__version__}\n")
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_and_version_import_none_of_the_packages_that_commands_need(option):
+def test_help_and_version_import_none_of_the_packages_that_commands_need(option: str) -> None:
     code = ("import sys; from experiments.cli import main; main(); heavy = {'numpy', 'numba', "
             "'gymnasium', 'tyro', 'rich', 'torch', 'scipy', 'matplotlib', 'castle_env'}; "
             "assert not heavy & set(sys.modules), heavy & set(sys.modules)")
@@ -345,7 +345,7 @@ def test_help_and_version_import_none_of_the_packages_that_commands_need(option)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["rulesets"], ["perft", "storm", "--divide"]])
-def test_a_closed_pipe_is_no_message(arguments):
+def test_a_closed_pipe_is_no_message(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
@@ -357,8 +357,8 @@ def test_a_closed_pipe_is_no_message(arguments):
 @pytest.mark.parametrize(("command", "module", "extra"), [
     ("train", "torch", "train"), ("evaluate", "scipy", "report"), ("play", "fastapi", "play")])
 def test_a_missing_package_is_one_message_with_the_command_that_installs_it(
-    castle, monkeypatch, command, module, extra
-):
+    castle: Any, monkeypatch: pytest.MonkeyPatch, command: str, module: str, extra: str
+) -> None:
     def missing(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=f"{module}.below")
 
@@ -369,7 +369,7 @@ def test_a_missing_package_is_one_message_with_the_command_that_installs_it(
                             f"pip install 'storm-the-castle[{extra}]'\n")
 
 
-def test_the_table_of_extras_is_that_of_the_package():
+def test_the_table_of_extras_is_that_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     installed = {extra: " ".join(needs) for extra, needs in
                  project["optional-dependencies"].items()}
@@ -408,7 +408,7 @@ POSITIONAL = ("preset", "study")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_explains_every_option_with_its_default(castle, command):
+def test_help_explains_every_option_with_its_default(castle: Any, command: str) -> None:
     module, options, _ = COMMANDS[command]
     ended = castle(command, "--help")
     assert ended.status == 0
@@ -520,7 +520,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, kind):
+def test_bad_input_is_one_message_and_nothing_is_written(
+    castle: Any, tmp_path: Path, kind: str
+) -> None:
     arguments, mentioned = BAD[kind]
     (tmp_path / "malformed.toml").write_text("mode = \n[")
     (tmp_path / "key.toml").write_text("modes = 'storm'\n")
@@ -548,7 +550,7 @@ def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, kind)
     ["train", "--threads", str(10**25)], ["train", "--channels", str(10**25)],
     ["evaluate", "random", "greedy", "--games", "1" * 5000],
     ["train", "--wings", "2"], ["demo", "--mode", "storm"]])
-def test_arguments_that_cannot_be_read(castle, tmp_path, arguments):
+def test_arguments_that_cannot_be_read(castle: Any, tmp_path: Path, arguments: list[Any]) -> None:
     ended = castle(*arguments)
     assert ended.status == 2
     assert "Traceback" not in ended.errors
@@ -556,7 +558,9 @@ def test_arguments_that_cannot_be_read(castle, tmp_path, arguments):
     assert files_in(tmp_path) == {}
 
 
-def test_a_full_disk_is_one_message_and_leaves_nothing(castle, monkeypatch, tmp_path):
+def test_a_full_disk_is_one_message_and_leaves_nothing(
+    castle: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -570,7 +574,9 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(castle, monkeypatch, tmp_
         assert not list((tmp_path / "runs").iterdir())
 
 
-def test_ctrl_c_ends_with_130_and_leaves_nothing(castle, monkeypatch, tmp_path):
+def test_ctrl_c_ends_with_130_and_leaves_nothing(
+    castle: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -581,8 +587,9 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(castle, monkeypatch, tmp_path):
     assert not list((tmp_path / "runs").iterdir())
 
 
-def test_ctrl_c_on_a_proof_of_sudden_death_prints_it_and_ends_with_130(castle, monkeypatch,
-                                                                       tmp_path):
+def test_ctrl_c_on_a_proof_of_sudden_death_prints_it_and_ends_with_130(
+    castle: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def interrupted(self: SuddenDeathSolver, *_: object) -> None:
         self.proof = Proof(low=-2, mover_within=15, horizon=15)
         raise KeyboardInterrupt
@@ -594,7 +601,7 @@ def test_ctrl_c_on_a_proof_of_sudden_death_prints_it_and_ends_with_130(castle, m
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["low"] == -2
 
 
-def test_the_installed_command(tmp_path):
+def test_the_installed_command(tmp_path: Path) -> None:
     done = subprocess.run([CASTLE, "perft", "storm", "--depth", "2"], cwd=tmp_path, text=True,
                           capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

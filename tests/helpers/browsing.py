@@ -1,8 +1,11 @@
 """The page in a real browser, as a person sees and uses it: mouse, keyboard, touch, windows."""
 
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
@@ -22,7 +25,7 @@ WAYS = {(-1, 0): Keys.ARROW_UP, (1, 0): Keys.ARROW_DOWN, (0, -1): Keys.ARROW_LEF
 
 
 @contextmanager
-def browser(folder):
+def browser(folder: Path) -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -37,7 +40,7 @@ def browser(folder):
         driver.quit()
 
 
-def faults(driver):
+def faults(driver: Any) -> Any:
     """What scripts of the page did wrong since this was asked last."""
     return [entry["message"] for entry in driver.get_log("browser")
             if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]
@@ -47,7 +50,7 @@ def faults(driver):
 class Page:
     """What a person sees and does; one who has been here before, unless it is a `first` visit."""
 
-    def __init__(self, driver, address, first=False):
+    def __init__(self, driver: Any, address: str, first: Any = False) -> None:
         self.driver, self.address = driver, address
         driver.get(f"{address}/icon.svg")
         driver.execute_script("sessionStorage.clear(); localStorage.clear();"
@@ -55,63 +58,63 @@ class Page:
         driver.get(address)
         self.until(lambda: "#" in driver.current_url and self.turn)
 
-    def until(self, condition):
+    def until(self, condition: Any) -> Any:
         wait = WebDriverWait(self.driver, SECONDS, 0.05, [StaleElementReferenceException])
         return wait.until(lambda _: condition())
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         return self.driver.find_element(By.ID, name)
 
-    def all(self, selector):
+    def all(self, selector: Any) -> Any:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
-    def cell(self, name):
+    def cell(self, name: str) -> Any:
         return self.driver.find_element(By.CSS_SELECTOR, f'[data-name="{name}"]')
 
-    def script(self, code, *arguments):
+    def script(self, code: Any, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)
 
     @property
-    def turn(self):
+    def turn(self) -> Any:
         return self["turn"].get_attribute("textContent")
 
     @property
-    def said(self):
+    def said(self) -> Any:
         """What a screen reader was told last."""
         return self["live"].get_attribute("textContent")
 
     @property
-    def strip(self):
+    def strip(self) -> Any:
         return self["preview"].get_attribute("textContent")
 
     @property
-    def moves(self):
+    def moves(self) -> Any:
         return self.script("return [...document.querySelectorAll('#moves .move span')].map("
                            "(one) => one.textContent)")
 
     @property
-    def over(self):
+    def over(self) -> Any:
         return "win" in self.turn or "Draw" in self.turn
 
-    def names(self, selector):
+    def names(self, selector: Any) -> Any:
         return self.script("return [...document.querySelectorAll(arguments[0])].map("
                            "(one) => one.dataset.name)", selector)
 
-    def is_off(self, name):
+    def is_off(self, name: str) -> Any:
         return self[name].get_attribute("aria-disabled") == "true"
 
-    def label(self, name):
+    def label(self, name: str) -> Any:
         return self.cell(name).get_attribute("aria-label")
 
     @property
-    def focus(self):
+    def focus(self) -> Any:
         """What has the focus: its name on the board, its key, or its id; "" for nothing."""
         return self.script("const {dataset, id, tagName} = document.activeElement;"
                            "return tagName === 'BODY' ? '' : dataset.name || dataset.key || id")
 
     # What is done
 
-    def hold(self, end):
+    def hold(self, end: Any) -> None:
         """Keep answers to requests whose path ends so back from the page, until `let_go`."""
         self.script("const [end] = arguments; const {fetch} = window; window.held = [];"
                     "window.let_go = () => { window.fetch = fetch; held.forEach((go) => go()); };"
@@ -120,21 +123,21 @@ class Page:
                     "(resolve) => { held.push(() => resolve(one)); })); }", end)
 
     @property
-    def holds(self):
+    def holds(self) -> Any:
         """Whether an answer is being kept back."""
         return self.script("return window.held.length > 0")
 
-    def let_go(self):
+    def let_go(self) -> None:
         self.script("window.let_go()")
 
-    def size(self, width, height, mobile=False):
+    def size(self, width: Any, height: Any, mobile: Any = False) -> None:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
 
-    def theme(self, name):
+    def theme(self, name: str) -> None:
         self.script("document.documentElement.dataset.theme = arguments[0]", name)
 
-    def new_game(self, rules, *players):
+    def new_game(self, rules: Any, *players: Any) -> None:
         self["new"].click()
         self.until(self["dialog"].is_displayed)
         self.choose("rules", rules)
@@ -144,7 +147,7 @@ class Page:
         self["start"].click()
         self.until(lambda: self.driver.current_url != before and not self["dialog"].is_displayed())
 
-    def choose(self, select, value):
+    def choose(self, select: Any, value: Any) -> None:
         """Choose an option, or type an agent's name where it is none."""
         options = self[select].find_elements(By.CSS_SELECTOR, f'option[value="{value}"]')
         if options:
@@ -156,17 +159,17 @@ class Page:
         field.send_keys(value)
 
     @property
-    def current(self):
+    def current(self) -> Any:
         """The key of the move that led to the position shown; "" at the start."""
         return self.script(
             "return document.querySelector('#moves [aria-current]')?.dataset.key ?? ''")
 
-    def play(self, count, act):
+    def play(self, count: int, act: Any) -> None:
         """Act, and wait until the list has so many moves or the game is over."""
         act()
         self.until(lambda: len(self.moves) >= count and (self.over or " is " not in self.turn))
 
-    def saved(self):
+    def saved(self) -> Any:
         """The game as the server would save it."""
         name = self.driver.current_url.split("#")[1]
         text = self.driver.execute_async_script(
@@ -174,7 +177,7 @@ class Page:
             ".then(arguments[1])", name)
         return parse_games(text)[0]
 
-    def ask(self, path, body=None):
+    def ask(self, path: Any, body: Any = None) -> Any:
         """What the server answers to the page: status and JSON."""
         return self.driver.execute_async_script(
             "const [path, body, done] = arguments; fetch(`/api${path}`, body === null ? {} : "
@@ -182,7 +185,7 @@ class Page:
             "async (answer) => done([answer.status, await answer.json()]))",
             path, None if body is None else body)
 
-    def use(self, way, element):
+    def use(self, way: Any, element: Any) -> None:
         """Use a button by "mouse", "keys" or "touch", wherever on the page it is."""
         self.script("arguments[0].scrollIntoView({block: 'nearest'})", element)
         if way == "mouse":
@@ -193,13 +196,13 @@ class Page:
             self.script("arguments[0].focus({focusVisible: true})", element)
             self.press(Keys.ENTER)
 
-    def press(self, key):
+    def press(self, key: Any) -> None:
         ActionChains(self.driver).send_keys(key).perform()
 
-    def point_at(self, element):
+    def point_at(self, element: Any) -> None:
         ActionChains(self.driver).move_to_element(element).perform()
 
-    def go_to(self, name):
+    def go_to(self, name: str) -> None:
         """Walk there with arrow keys from where the focus is."""
         if not self.names(":focus") or self.names(":focus")[0] is None:
             self.script("document.querySelector('#board [tabindex=\"0\"]').focus()")
@@ -222,7 +225,7 @@ class Page:
                     self.press(WAYS[(sign, 0) if axis == 0 else (0, sign)])
         assert self.names(":focus") == [name]
 
-    def touch(self, *elements):
+    def touch(self, *elements: Any) -> None:
         """A finger goes down on the first element, over the others, and up on the last."""
         places = [self.middle(element) for element in elements]
         self._touch("touchStart", places[0])
@@ -232,17 +235,17 @@ class Page:
                                           for a, b in zip(start, end, strict=True)])
         self._touch("touchEnd")
 
-    def _touch(self, kind, place=None):
+    def _touch(self, kind: Any, place: Any = None) -> None:
         points = [] if place is None else [{"x": place[0], "y": place[1]}]
         self.driver.execute_cdp_cmd("Input.dispatchTouchEvent",
                                     {"type": kind, "touchPoints": points})
 
-    def middle(self, element):
+    def middle(self, element: Any) -> Any:
         return self.script("const box = arguments[0].getBoundingClientRect();"
                            "return [box.x + box.width / 2, box.y + box.height / 2]", element)
 
 
-def grid(name):
+def grid(name: str) -> Any:
     """Row and column of a lane or square in the grid of 8 by 8."""
     files, ranks = "abcdef", "654321"
     if name[0] in "NS":

@@ -1,7 +1,9 @@
 """Servers of the page that can go away, and come back without their games."""
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from experiments.web import HOST, listen, new_server
 from experiments.web.app import create_app
@@ -10,14 +12,14 @@ from experiments.web.app import create_app
 class PageServer:
     """A server on a port of its own."""
 
-    def __init__(self, players):
+    def __init__(self, players: Any) -> None:
         self._players, self._port = players, 0
 
     @property
-    def address(self):
+    def address(self) -> Any:
         return f"http://{HOST}:{self._port}"
 
-    def start(self):
+    def start(self) -> None:
         self._listener = listen(self._port)
         self._port = self._listener.getsockname()[1]
         self._server = new_server(create_app(players=self._players))
@@ -25,14 +27,14 @@ class PageServer:
                                         kwargs={"sockets": [self._listener]})
         self._thread.start()
 
-    def stop(self):
+    def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()
         self._listener.close()
 
 
 @contextmanager
-def page_server(players=("human", "alphabeta:4")):
+def page_server(players: Any = ("human", "alphabeta:4")) -> Iterator[Any]:
     server = PageServer(players)
     server.start()
     try:

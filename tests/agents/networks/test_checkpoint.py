@@ -36,14 +36,14 @@ OTHER_KEYS: dict[str, Any] = {"config": {}, "network": {}, "reward": "margin"}
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     run(STORM, config(), folder)
     return folder
 
 
 @pytest.fixture
-def folder(finished, tmp_path) -> Path:
+def folder(finished: Any, tmp_path: Path) -> Path:
     """A copy of a run with checkpoints at 0, 256 and 512 steps, to be damaged."""
     shutil.copytree(finished, tmp_path / "run")
     return tmp_path / "run"
@@ -87,7 +87,9 @@ def check(error: CheckpointError, *mentioned: object) -> None:
 # What is read
 
 
-def test_a_checkpoint_holds_tensors_and_plain_values_and_its_card_says_the_rest(folder):
+def test_a_checkpoint_holds_tensors_and_plain_values_and_its_card_says_the_rest(
+    folder: Path
+) -> None:
     checkpoint = load_checkpoint(folder, STORM)
     assert checkpoint.path == newest(folder) == newest_checkpoint(folder)
     assert same(dict(checkpoint.tensors), dict(torch.load(newest(folder), weights_only=True)))
@@ -112,7 +114,7 @@ def plain(value: Any) -> bool:
     return value is None or isinstance(value, torch.Tensor | str | int | float | bool)
 
 
-def test_the_newest_checkpoint_is_the_one_with_the_most_steps(folder):
+def test_the_newest_checkpoint_is_the_one_with_the_most_steps(folder: Path) -> None:
     old = folder / "checkpoints" / "step-0000000256.pt"
     for path in (old, old.with_suffix(".json")):
         os.utime(path, (2**31, 2**31))
@@ -122,7 +124,9 @@ def test_the_newest_checkpoint_is_the_one_with_the_most_steps(folder):
     assert make_agent(f"ppo:{old}", STORM).name == f"ppo:{old}"
 
 
-def test_checkpoints_of_a_gpu_load_on_the_cpu(tmp_path, monkeypatch):
+def test_checkpoints_of_a_gpu_load_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The file says "cuda:0" as if it had been written there."""
     with monkeypatch.context() as patch:
         patch.setattr(torch.serialization, "location_tag", lambda storage: "cuda:0")
@@ -197,7 +201,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[str]]] = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_what_is_no_usable_checkpoint_is_refused(folder, kind):
+def test_what_is_no_usable_checkpoint_is_refused(folder: Path, kind: str) -> None:
     damage, mentioned = DAMAGE[kind]
     damage(newest(folder))
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -224,7 +228,9 @@ def network_is(**changes: Any) -> Callable[[Path], None]:
     network_is(kind="builtins:repr"), network_is(kind="small_runs:ROLLOUT"),
     tensors_are(saved({"policy": {}})), tensors_are(saved({"policy": torch.zeros(2)})),
     tensors_are(saved({"policy": {1: 2}})), tensors_are(saved({}))])
-def test_a_network_that_the_card_does_not_describe_is_refused(folder, damage):
+def test_a_network_that_the_card_does_not_describe_is_refused(
+    folder: Path, damage: Callable[..., Any]
+) -> None:
     damage(newest(folder))
     with pytest.raises(CheckpointError) as caught:
         make_agent(f"ppo:{folder}", STORM)
@@ -232,7 +238,7 @@ def test_a_network_that_the_card_does_not_describe_is_refused(folder, damage):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_weights_that_are_not_finite_are_refused(folder, number):
+def test_weights_that_are_not_finite_are_refused(folder: Path, number: float) -> None:
     tensors = load_checkpoint(folder).tensors
     tensors["policy"]["policy.weight"][0, 0] = number
     put(newest(folder), saved(tensors))
@@ -242,7 +248,7 @@ def test_weights_that_are_not_finite_are_refused(folder, number):
 
 
 @pytest.mark.parametrize("wrap", [pickle.dumps, saved])
-def test_code_in_a_file_is_not_run(folder, wrap):
+def test_code_in_a_file_is_not_run(folder: Path, wrap: Callable[..., Any]) -> None:
     put(newest(folder), wrap(Trap(folder / "sprung")))
     with pytest.raises(CheckpointError, match="no file of tensors and plain values"):
         load_checkpoint(folder)
@@ -264,7 +270,7 @@ class Trap:
 @pytest.mark.parametrize("make", [
     lambda path: path.mkdir(), lambda path: (path / "checkpoints").mkdir(parents=True),
     lambda path: None, lambda path: path.touch()])
-def test_a_folder_without_checkpoints_is_refused(tmp_path, make):
+def test_a_folder_without_checkpoints_is_refused(tmp_path: Path, make: Callable[..., Any]) -> None:
     make(tmp_path / "run")
     with pytest.raises(CheckpointError) as caught:
         newest_checkpoint(tmp_path / "run")
@@ -275,7 +281,7 @@ def test_a_folder_without_checkpoints_is_refused(tmp_path, make):
 
 
 @pytest.mark.parametrize("path", ["x" * 5000, "a/b/c", "run\nrun", "\0", "ppo.json", "é.pt"])
-def test_paths_that_lead_nowhere(path):
+def test_paths_that_lead_nowhere(path: str) -> None:
     with pytest.raises(CheckpointError, match=r"no checkpoint|no card") as caught:
         load_checkpoint(path)
     check(caught.value)
@@ -289,7 +295,7 @@ def save(path: Path, number: int) -> None:
                     {**OTHER_KEYS, "number": number})
 
 
-def test_an_old_checkpoint_is_replaced_as_a_whole(tmp_path):
+def test_an_old_checkpoint_is_replaced_as_a_whole(tmp_path: Path) -> None:
     for number in (1, 2):
         save(tmp_path / "step-1.pt", number)
         checkpoint = load_checkpoint(tmp_path / "step-1.pt")
@@ -299,7 +305,9 @@ def test_an_old_checkpoint_is_replaced_as_a_whole(tmp_path):
 
 
 @pytest.mark.parametrize("writes", [0, 1])
-def test_killed_between_tensors_and_card_there_is_no_checkpoint(folder, monkeypatch, writes):
+def test_killed_between_tensors_and_card_there_is_no_checkpoint(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
     """Neither a new one nor the old one in whose place it was to come; the run has the ones before.
     """
     for path in (newest(folder), newest(folder).with_stem("step-0000000640")):
@@ -330,7 +338,9 @@ def kill_at_replace(patch: pytest.MonkeyPatch, number: int) -> None:
     patch.setattr(runs.os, "replace", replace_or_die)
 
 
-def test_a_full_disk_is_one_message_and_leaves_the_other_checkpoints(folder, monkeypatch):
+def test_a_full_disk_is_one_message_and_leaves_the_other_checkpoints(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -342,7 +352,9 @@ def test_a_full_disk_is_one_message_and_leaves_the_other_checkpoints(folder, mon
     assert not [path for path in folder.rglob("*") if path.name.startswith(".")]
 
 
-def test_a_full_disk_leaves_the_checkpoint_that_was_to_be_replaced(folder, monkeypatch):
+def test_a_full_disk_leaves_the_checkpoint_that_was_to_be_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, before = newest(folder), load_checkpoint(newest(folder))
 
     def full(*_: object) -> None:
@@ -354,7 +366,7 @@ def test_a_full_disk_leaves_the_checkpoint_that_was_to_be_replaced(folder, monke
     assert load_checkpoint(path).card == before.card
 
 
-def test_what_a_killed_run_left_half_written_is_cleared_away(folder):
+def test_what_a_killed_run_left_half_written_is_cleared_away(folder: Path) -> None:
     leftover = folder / "checkpoints" / ".step-0000000640.0123abcd.pt"
     leftover.write_bytes(b"half")
     assert load_checkpoint(folder).card["steps"] == 512
@@ -363,7 +375,7 @@ def test_what_a_killed_run_left_half_written_is_cleared_away(folder):
     assert checkpoint_steps(folder) == [0, 256, 512, 640]
 
 
-def test_a_checkpoint_loads_in_a_process_that_knows_only_torch(folder):
+def test_a_checkpoint_loads_in_a_process_that_knows_only_torch(folder: Path) -> None:
     """Nothing of ours is pickled into it."""
     code = ("import sys, torch; torch.load(sys.argv[1], weights_only=True); "
             "sys.exit('agents' in sys.modules or 'castle_env' in sys.modules)")

@@ -56,7 +56,7 @@ class Trained:
 
 
 @pytest.fixture(scope="module", params=zip(GAMES, SETTINGS, strict=True), ids="-".join)
-def trained(request, tmp_path_factory) -> Trained:
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     name, opponents = request.param
     done = Trained(GAMES[name], tmp_path_factory.mktemp(name), SETTINGS[opponents])
     run(done.game, done.settings, done.folder)
@@ -93,7 +93,7 @@ class Counting:
 
 
 @pytest.mark.parametrize("suffix", ["", ":sample"])
-def test_no_illegal_move_in_matches(trained, suffix):
+def test_no_illegal_move_in_matches(trained: Trained, suffix: str) -> None:
     """An evaluation that forgets the masks draws illegal actions, and says nothing."""
     game = trained.game
     agent = Counting(make_agent(f"ppo:{trained.folder}{suffix}", game), game)
@@ -102,7 +102,7 @@ def test_no_illegal_move_in_matches(trained, suffix):
     assert agent.illegal == 0
 
 
-def test_no_illegal_move_in_maskable_evaluate_policy(trained):
+def test_no_illegal_move_in_maskable_evaluate_policy(trained: Trained) -> None:
     """Through `gymnasium.make` and `Monitor`, and on the batched env."""
     name = "storm" if trained.game is STORM else "sudden-death"
     model, moves = trained.resumed().model, []
@@ -122,7 +122,7 @@ def test_no_illegal_move_in_maskable_evaluate_policy(trained):
         assert set(rewards) <= {-1, 0, 1}
 
 
-def test_learner_gets_better_than_random_from_both_seats(trained):
+def test_learner_gets_better_than_random_from_both_seats(trained: Trained) -> None:
     """The trained network and a past self of it do better in each seat than chance."""
     game, pool = trained.game, trained.resumed().pool
     chance = make_agent("random", game)
@@ -135,7 +135,7 @@ def test_learner_gets_better_than_random_from_both_seats(trained):
             assert row.win_rate.low > even.win_rate.estimate
 
 
-def test_panel_is_always_part_of_the_evaluation(tmp_path):
+def test_panel_is_always_part_of_the_evaluation(tmp_path: Path) -> None:
     """Whoever is in the pool; in storm the exact regret as well."""
     game = game_of_source({"mode": "storm", "factions_per_player": 5})
     steps, evaluations = learn(game, config(evaluate_every=2 * ROLLOUT, evaluation_games=4,
@@ -152,7 +152,7 @@ def test_panel_is_always_part_of_the_evaluation(tmp_path):
     assert steps == 512
 
 
-def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path):
+def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path: Path) -> None:
     """One position says nothing of how sure its regret is, and must not stop the report."""
     game = game_of_source({"mode": "storm", "factions_per_player": 1})
     settings = config(steps=ROLLOUT, evaluation_games=2, regret_positions=1)
@@ -165,7 +165,7 @@ def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("opponents", [{}, POOL], ids=["self", "pool"])
-def test_evaluation_leaves_training_alone(tmp_path, opponents):
+def test_evaluation_leaves_training_alone(tmp_path: Path, opponents: dict[str, Any]) -> None:
     """With and without evaluations the same weights, games, pool and random numbers."""
     for name, every in (("often", 1), ("rarely", 10**9)):
         (tmp_path / name).mkdir()
@@ -177,7 +177,7 @@ def test_evaluation_leaves_training_alone(tmp_path, opponents):
 # Opponents
 
 
-def test_a_loaded_agent_has_the_weights_of_its_file(trained):
+def test_a_loaded_agent_has_the_weights_of_its_file(trained: Trained) -> None:
     """A model that is loaded without its weights plays on and says nothing."""
     for path in sorted((trained.folder / "checkpoints").glob("*.pt")):
         agent = make_agent(f"ppo:{path}", trained.game)
@@ -187,7 +187,7 @@ def test_a_loaded_agent_has_the_weights_of_its_file(trained):
     assert same(newest.policy.network.state_dict(), agent.policy.network.state_dict())
 
 
-def test_actions_vary_over_positions_and_are_the_most_probable_ones(trained):
+def test_actions_vary_over_positions_and_are_the_most_probable_ones(trained: Trained) -> None:
     """Not one action everywhere, and what the model thinks best from all sides."""
     game, model = trained.game, trained.resumed().model
     states = positions(game, 300)
@@ -210,7 +210,7 @@ def probabilities_of(model: Any, game: Game, states: PositionArray) -> Any:
     return distribution.distribution.probs.numpy().astype(np.float64)
 
 
-def test_sampled_actions_follow_the_policy(trained):
+def test_sampled_actions_follow_the_policy(trained: Trained) -> None:
     """In the position of which it is least sure."""
     game, states = trained.game, positions(trained.game, 50)
     agent = make_agent(f"ppo:{trained.folder}:sample", game)
@@ -227,7 +227,7 @@ def test_sampled_actions_follow_the_policy(trained):
     assert chisquare(counts[likely], expected).pvalue > 1e-6
 
 
-def test_past_selves_are_copies_that_do_not_learn_on(tmp_path):
+def test_past_selves_are_copies_that_do_not_learn_on(tmp_path: Path) -> None:
     """A snapshot every two rollouts, each of them the learner of that moment."""
     run(STORM, config(steps=8 * ROLLOUT, checkpoint_every=ROLLOUT, pool_size=2, **POOL), tmp_path)
     tensors = load_checkpoint(tmp_path).tensors
@@ -244,7 +244,7 @@ def test_past_selves_are_copies_that_do_not_learn_on(tmp_path):
     assert len(changed) >= len(one) - 1  # nobody passes in storm
 
 
-def test_opponents_in_unfinished_games_outlive_their_place_in_the_pool():
+def test_opponents_in_unfinished_games_outlive_their_place_in_the_pool() -> None:
     agents = [make_agent("random", STORM) for _ in range(6)]
     pool = OpponentPool(agents[:1], 2)
     for agent, in_use in zip(agents[1:5], ([], [], [1], [1]), strict=True):
@@ -257,7 +257,7 @@ def test_opponents_in_unfinished_games_outlive_their_place_in_the_pool():
     assert pool.past_selves() == {4: agents[4], 5: agents[5]}
 
 
-def test_results_against_opponents_are_averaged_and_nobody_is_forgotten():
+def test_results_against_opponents_are_averaged_and_nobody_is_forgotten() -> None:
     pool = OpponentPool([make_agent(name, STORM) for name in ("random", "greedy")], 1)
     pool.members[0].record(np.array([1.0, 1.0, 0.5, 1.0]))
     assert pool.table()[0] == {"name": "random", "games": 4, "average": 0.875}
@@ -284,7 +284,9 @@ def pool_of(sampling: Sampling, averages: list[float], snapshots: int) -> Oppone
     ("latest", [0.5, 0.9, 0.2, 1.0, 0.0], 3, [0, 0, 0, 0, 1]),
     ("latest", [0.1, 0.9], 0, [1, 0]),
 ])
-def test_opponents_are_drawn_as_the_sampling_says(sampling, averages, snapshots, weights):
+def test_opponents_are_drawn_as_the_sampling_says(
+    sampling: str, averages: list[float], snapshots: int, weights: list[Any]
+) -> None:
     pool = pool_of(sampling, averages, snapshots)
     expected = np.array(weights) / np.sum(weights)
     assert pool.probabilities() == pytest.approx(expected)
@@ -295,7 +297,7 @@ def test_opponents_are_drawn_as_the_sampling_says(sampling, averages, snapshots,
                                             20_000 * expected[possible]).pvalue > 1e-6
 
 
-def test_new_games_are_against_whom_the_pool_draws():
+def test_new_games_are_against_whom_the_pool_draws() -> None:
     """The newest past self alone once there is one, in games that start from then on."""
     learner = quiet_learner(STORM, config(opponents="latest"))
     learner.model.learn(ROLLOUT)
@@ -308,7 +310,7 @@ def test_new_games_are_against_whom_the_pool_draws():
 
 @pytest.mark.parametrize("name", ["storm", "sudden-death"])
 @pytest.mark.parametrize("kind", ["lanes", "lines", "convolution", "dense"])
-def test_the_same_is_played_in_all_images_of_a_position(name, kind):
+def test_the_same_is_played_in_all_images_of_a_position(name: str, kind: str) -> None:
     """Under a symmetry of the board, an agent's most probable action is the image of itself."""
     game = Game(load_ruleset(name))
     agent = quiet_learner(game, config(network=kind)).current_agent()

@@ -50,7 +50,7 @@ OPPONENTS: dict[str, dict[str, Any]] = {"self": {}, "pool": POOL}
 
 
 @pytest.mark.parametrize("num_envs", [1, 8, 64])
-def test_everything_happens_every_so_many_steps_not_calls(tmp_path, num_envs):
+def test_everything_happens_every_so_many_steps_not_calls(tmp_path: Path, num_envs: int) -> None:
     """At the first pause after each multiple of the number asked for."""
     settings = config(num_envs=num_envs, steps=1000, snapshot_every=200, evaluate_every=300,
                       checkpoint_every=500, pool_size=99, **POOL)
@@ -74,7 +74,7 @@ def events(folder: Path) -> dict[str, list[tuple[int, float]]]:
             for tag in accumulator.Tags()["scalars"]}
 
 
-def test_tensorboard_has_the_usual_scalars(tmp_path):
+def test_tensorboard_has_the_usual_scalars(tmp_path: Path) -> None:
     """No episode statistics reach TensorBoard without a monitor."""
     run(STORM, config(evaluate_every=2 * ROLLOUT, **POOL), tmp_path)
     scalars = events(tmp_path)
@@ -100,8 +100,9 @@ def test_tensorboard_has_the_usual_scalars(tmp_path):
 
 @pytest.mark.parametrize("failing", ["write", "flush"])
 def test_a_full_disk_under_tensorboard_is_one_error_that_names_the_folder(
-    tmp_path, monkeypatch, capsys, failing
-):
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    failing: str
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -111,14 +112,14 @@ def test_a_full_disk_under_tensorboard_is_one_error_that_names_the_folder(
     assert capsys.readouterr().err == ""
 
 
-def test_tensorboard_in_a_folder_that_cannot_be_made(tmp_path):
+def test_tensorboard_in_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "tensorboard").write_text("a file")
     with pytest.raises(RunError, match=r"cannot write '.*tensorboard'"):
         run(STORM, config(), tmp_path / "run")
 
 
-def test_tensorboard_in_games_against_itself(tmp_path):
+def test_tensorboard_in_games_against_itself(tmp_path: Path) -> None:
     """Games are those of the first player; a length counts the decisions of both."""
     run(STORM, config(evaluate_every=2 * ROLLOUT), tmp_path)
     scalars = events(tmp_path)
@@ -134,7 +135,7 @@ def test_tensorboard_in_games_against_itself(tmp_path):
 
 
 @pytest.mark.parametrize("opponents", OPPONENTS)
-def test_same_seed_same_weights(tmp_path, opponents):
+def test_same_seed_same_weights(tmp_path: Path, opponents: str) -> None:
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         run(STORM, config(seed=seed, **OPPONENTS[opponents]), tmp_path / name)
     a, b, c = (training_state(tmp_path / name) for name in "abc")
@@ -152,7 +153,9 @@ def halfway(folder: Path) -> Checkpoint:
     {}, {"network": "lines", "reward": "margin"}, POOL,
     {**POOL, "pool_size": 1, "snapshot_every": ROLLOUT, "reward": "margin", "num_envs": 64,
      "network": "lines"}])
-def test_resumed_run_is_the_straight_run(tmp_path, name, changes):
+def test_resumed_run_is_the_straight_run(
+    tmp_path: Path, name: str, changes: dict[str, Any]
+) -> None:
     """Bit for bit: weights, optimizer, games, pool, past selves and random numbers."""
     game, settings = GAMES[name], config(steps=4 * ROLLOUT, **changes)
     run(game, settings, tmp_path / "straight")
@@ -165,7 +168,7 @@ def test_resumed_run_is_the_straight_run(tmp_path, name, changes):
     assert pools[0] == pools[1]
 
 
-def test_the_learning_rate_goes_on_falling_after_a_resume(tmp_path):
+def test_the_learning_rate_goes_on_falling_after_a_resume(tmp_path: Path) -> None:
     """Evenly over the steps of the whole run, down to the last rate in the last update."""
     settings = config(learning_rate=1e-2, last_learning_rate=2e-3)
     run(STORM, settings, tmp_path / "straight")
@@ -176,20 +179,20 @@ def test_the_learning_rate_goes_on_falling_after_a_resume(tmp_path):
         assert [rate for _, rate in rates] == pytest.approx([8e-3, 6e-3, 4e-3, 2e-3][first - 1:])
 
 
-def test_rates_are_never_negative():
+def test_rates_are_never_negative() -> None:
     settings = config(steps=1000, learning_rate=0.01, last_learning_rate=0.002)
     rates = [settings.rate_after(steps) for steps in (0, 500, 1000, 1001, 10**9)]
     assert rates == pytest.approx([0.01, 0.006, 0.002, 0.002, 0.002])
 
 
-def test_a_rollout_longer_than_the_run_is_learned_from_at_a_positive_rate(tmp_path):
+def test_a_rollout_longer_than_the_run_is_learned_from_at_a_positive_rate(tmp_path: Path) -> None:
     """5,000 steps end in the middle of the first rollout of 512 games."""
     run(STORM, config(steps=5000, num_envs=512, n_steps=16, batch_size=2048), tmp_path)
     assert [(step, rate) for step, rate in events(tmp_path)["train/learning_rate"]] == [
         (8192, pytest.approx(2e-5))]
 
 
-def test_beyond_its_end_a_run_goes_on_at_its_last_rate(tmp_path):
+def test_beyond_its_end_a_run_goes_on_at_its_last_rate(tmp_path: Path) -> None:
     settings = config(steps=2 * ROLLOUT, learning_rate=1e-2, last_learning_rate=2e-3)
     run(STORM, settings, tmp_path)
     steps, _ = run(STORM, settings, tmp_path, load_checkpoint(tmp_path), until=4 * ROLLOUT)
@@ -222,7 +225,9 @@ def small_network(game: Game) -> nn.Module:
 
 
 @pytest.mark.parametrize("kind", ["callbacks", "network", "init_from"])
-def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(tmp_path, kind):
+def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(
+    tmp_path: Path, kind: str
+) -> None:
     settings, counting = config(evaluate_every=2 * ROLLOUT, **POOL), Counting()
     run(STORM, config(seed=9), tmp_path / "other")
     before = load_checkpoint(tmp_path / "other")
@@ -259,7 +264,7 @@ class Ending(BaseCallback):
         return self.num_timesteps < 2 * ROLLOUT + 32
 
 
-def test_a_callback_that_ends_a_run_leaves_a_checkpoint_to_go_on_from(tmp_path):
+def test_a_callback_that_ends_a_run_leaves_a_checkpoint_to_go_on_from(tmp_path: Path) -> None:
     steps, _ = run(STORM, config(), tmp_path, callbacks=[Ending()])
     assert steps == 2 * ROLLOUT + 32
     assert checkpoint_steps(tmp_path)[-1] == steps
@@ -267,14 +272,14 @@ def test_a_callback_that_ends_a_run_leaves_a_checkpoint_to_go_on_from(tmp_path):
     assert steps >= config().steps
 
 
-def test_a_network_that_cannot_be_imported_is_told_when_it_is_asked_for(tmp_path):
+def test_a_network_that_cannot_be_imported_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     run(STORM, config(), tmp_path, network=lambda game: small_network(game))
     with pytest.raises(CheckpointError, match=r"does not hold the network .*<lambda>"):
         make_agent(f"ppo:{tmp_path}", STORM)
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-def test_a_ppo_baseline_stays_itself_in_a_resumed_run(tmp_path, game):
+def test_a_ppo_baseline_stays_itself_in_a_resumed_run(tmp_path: Path, game: Game) -> None:
     """It may have another network than the learner, and plays its most probable action."""
     run(game, config(), tmp_path / "baseline")
     settings = {**POOL, "baselines": (f"ppo:{tmp_path / 'baseline'}",), "channels": 5, "blocks": 2}
@@ -287,7 +292,7 @@ def interrupting(env: type, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> No
     """Let the n-th steps of the games each be hit by a Ctrl-C."""
     step, taken = env.step, [0]
 
-    def interrupted(self, actions):
+    def interrupted(self, actions: Any) -> Any:
         taken[0] += 1
         if taken[0] in at:
             os.kill(os.getpid(), signal.SIGINT)
@@ -297,8 +302,10 @@ def interrupting(env: type, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> No
 
 
 @pytest.mark.parametrize(("step", "opponents"), [(1, "self"), (11, "pool"), (16, "self")])
-def test_interrupt_saves_what_is_done_and_the_rest_follows_exactly(tmp_path, monkeypatch, step,
-                                                                   opponents):
+def test_interrupt_saves_what_is_done_and_the_rest_follows_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    step: int, opponents: str
+) -> None:
     """Wherever in a rollout of 8 steps it comes, the run ends after the next update."""
     settings = config(steps=4 * ROLLOUT, checkpoint_every=10**9, **OPPONENTS[opponents])
     run(STORM, settings, tmp_path / "straight")
@@ -314,14 +321,16 @@ def test_interrupt_saves_what_is_done_and_the_rest_follows_exactly(tmp_path, mon
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "stopped")))
 
 
-def test_second_interrupt_ends_the_run_at_once(tmp_path, monkeypatch):
+def test_second_interrupt_ends_the_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupting(CastleVectorEnv, monkeypatch, {11, 12})
     with pytest.raises(KeyboardInterrupt):
         run(STORM, config(), tmp_path)
     assert checkpoint_steps(tmp_path) == [0]
 
 
-def test_a_run_that_is_done_resumes_to_nothing(tmp_path):
+def test_a_run_that_is_done_resumes_to_nothing(tmp_path: Path) -> None:
     run(STORM, config(), tmp_path)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoints/*")}
     steps, evaluations = run(STORM, config(), tmp_path, load_checkpoint(tmp_path))
@@ -353,7 +362,9 @@ def newest_steps(folder: Path) -> int:
 
 @pytest.mark.parametrize("opponents", [
     (), ("--opponents", "prioritised", "--baselines", "random", "greedy")], ids=["self", "pool"])
-def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, opponents):
+def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(
+    tmp_path: Path, opponents: tuple[Any, ...]
+) -> None:
     """SIGKILL at any moment leaves no broken file, and in the end the straight run bit for bit."""
     folder, rng, done = tmp_path / "killed", np.random.default_rng(0), 0
     start: tuple[object, ...] = (
@@ -385,7 +396,7 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(tmp_path, oppon
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "killed")))
 
 
-def test_same_seed_same_weights_after_some_thousand_steps_in_two_processes(tmp_path):
+def test_same_seed_same_weights_after_some_thousand_steps_in_two_processes(tmp_path: Path) -> None:
     options = dict(zip(SMALL_OPTIONS[::2], SMALL_OPTIONS[1::2], strict=True)) | {
         "--num-envs": 128, "--n-steps": 16, "--batch-size": 512, "--steps": 12_000, "--seed": 3,
         "--snapshot-every": 4000, "--checkpoint-every": 10**9, "--evaluate-every": 10**9}
@@ -400,7 +411,7 @@ def test_same_seed_same_weights_after_some_thousand_steps_in_two_processes(tmp_p
     assert same(a, b)
 
 
-def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
+def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
     folder = tmp_path / "with space"
     process = Castle("train", *SMALL_OPTIONS, "--runs", tmp_path, "--name", folder.name,
                            "--steps", 10**8, "--checkpoint-every", 10**9)
@@ -419,7 +430,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
 # Configuration
 
 
-def test_config_survives_json():
+def test_config_survives_json() -> None:
     settings = config(opponents="uniform", baselines=("random", "mcts:20"))
     assert PPOConfig.from_dict(settings.to_dict()) == settings
     with pytest.raises(OptionError, match="unknown training option 'hats'; allowed: steps, seed"):
@@ -450,12 +461,12 @@ def test_config_survives_json():
     ({"batch_size": 1}, "batch_size is 1"),
     ({"batch_size": 127}, "batch_size is 127.*128"),
 ])
-def test_what_cannot_be_trained_with_is_refused(changes, said):
+def test_what_cannot_be_trained_with_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         config(**changes)
 
 
-def test_a_last_minibatch_of_another_size_is_no_harm(tmp_path):
+def test_a_last_minibatch_of_another_size_is_no_harm(tmp_path: Path) -> None:
     run(STORM, config(steps=2 * ROLLOUT, batch_size=60), tmp_path)
     weights = load_checkpoint(newest_checkpoint(tmp_path)).tensors["policy"]
     assert all(torch.isfinite(tensor).all() for tensor in weights.values())

@@ -1,6 +1,7 @@
 """What the learner is shown, in the rollouts of real training: masks, decisions, rewards, seats."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,7 +118,9 @@ def positions(game: Game, observations: Any) -> PositionArray:
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
 @pytest.mark.parametrize("opponents", OPPONENTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_masks_in_the_buffer_are_those_of_its_observations(source, opponents, kind):
+def test_masks_in_the_buffer_are_those_of_its_observations(
+    source: dict[str, Any] | str, opponents: str, kind: str
+) -> None:
     """An evaluation that moves the learner's own env would make them contradict each other."""
     game = game_of_source(source)
     watch = watched(game, 4, opening_plies=3, **OPPONENTS[opponents], **KINDS[kind])
@@ -150,8 +153,9 @@ def table_of(watch: Watch) -> dict[str, Any]:
 
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
 @pytest.mark.parametrize(("kind", "reward"), [("lanes", "margin"), ("lines", "outcome")])
-def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(source, kind,
-                                                                               reward):
+def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(
+    source: dict[str, Any] | str, kind: str, reward: str
+) -> None:
     """Each row follows from the last by the learner's action and one reply."""
     game = game_of_source(source)
     watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **POOL, **KINDS[kind])
@@ -181,7 +185,9 @@ def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(s
 
 @pytest.mark.parametrize("source", [*SOURCES, BLOCKED], ids=name_of)
 @pytest.mark.parametrize(("kind", "reward"), [("lanes", "margin"), ("lines", "outcome")])
-def test_rows_against_itself_are_the_decisions_of_both_seats(source, reward, kind):
+def test_rows_against_itself_are_the_decisions_of_both_seats(
+    source: dict[str, Any] | str, reward: str, kind: str
+) -> None:
     """Each row follows from the last by its action alone, and the last mover gets the reward."""
     game = game_of_source(source)
     watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **KINDS[kind])
@@ -208,8 +214,8 @@ def test_rows_against_itself_are_the_decisions_of_both_seats(source, reward, kin
 @pytest.mark.parametrize("source", ["storm", QUICK_DEATH, ONE_FACTION], ids=name_of)
 @pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 0.95), (0.9, 0.7), (1.0, 1.0)])
 def test_advantages_against_itself_are_those_of_the_first_player_with_the_movers_sign(
-    source, gamma, gae_lambda
-):
+    source: dict[str, Any] | str, gamma: float, gae_lambda: float
+) -> None:
     """A slow count from one viewpoint, in which nobody's value changes its sign on the way."""
     game = game_of_source(source)
     watch = watched(game, 4, gamma=gamma, gae_lambda=gae_lambda, learning_rate=0.01)
@@ -230,7 +236,9 @@ def test_advantages_against_itself_are_those_of_the_first_player_with_the_movers
 
 
 @pytest.mark.parametrize("source", ["storm", QUICK_DEATH], ids=name_of)
-def test_returns_of_both_seats_of_a_game_against_itself_sum_to_zero(source):
+def test_returns_of_both_seats_of_a_game_against_itself_sum_to_zero(
+    source: dict[str, Any] | str
+) -> None:
     """Without discount and bootstrapping, every decision's return is the game's result."""
     game, compared = game_of_source(source), 0
     for rollout in watched(game, 4, num_envs=4, gae_lambda=1.0).rollouts:
@@ -247,7 +255,9 @@ def test_returns_of_both_seats_of_a_game_against_itself_sum_to_zero(source):
 
 
 @pytest.mark.parametrize("opponents", OPPONENTS)
-def test_a_reward_of_ones_own_is_given_as_the_margin_is(opponents, monkeypatch):
+def test_a_reward_of_ones_own_is_given_as_the_margin_is(
+    opponents: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The function sees final positions and the margins of whoever the reward is for."""
     game, seen = game_of_source(QUICK_DEATH), []
 
@@ -267,7 +277,7 @@ def test_a_reward_of_ones_own_is_given_as_the_margin_is(opponents, monkeypatch):
             assert (margins == np.where(states["ply"] & 1, mine, -mine)).all()
 
 
-def test_returns_of_the_two_seats_sum_to_zero():
+def test_returns_of_the_two_seats_sum_to_zero() -> None:
     """Two players without chance, each of them once the learner in either seat."""
     game, margins = game_of_source(QUICK_DEATH), set()
     for salt in range(8):
@@ -310,7 +320,7 @@ def seat_returns(game: Game, learner: Positional, opponent: Positional) -> list[
     return [results.pop() for results in found.values()]
 
 
-def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
+def test_a_game_that_ends_before_the_learner_moves_is_heard_of() -> None:
     """In seat 1 the only decision is a pass, and it carries the loss."""
     game = game_of_source(ONE_FACTION)
     watch = watched(game, 4, opening_plies=0, **POOL)
@@ -324,7 +334,7 @@ def test_a_game_that_ends_before_the_learner_moves_is_heard_of():
         assert set(seats.flat) == {0, 1}
 
 
-def test_every_opponent_is_met_from_both_seats_about_equally():
+def test_every_opponent_is_met_from_both_seats_about_equally() -> None:
     """A past self on a seat that it never trained for is no opponent."""
     game = game_of_source(QUICK_DEATH)
     watch = watched(game, 40, opening_plies=2, **POOL)
@@ -336,7 +346,7 @@ def test_every_opponent_is_met_from_both_seats_about_equally():
         assert abs(watch.seatings[number, 0] / games - 0.5) < 2.5 / games ** 0.5
 
 
-def test_decisions_against_itself_are_of_both_seats_about_equally():
+def test_decisions_against_itself_are_of_both_seats_about_equally() -> None:
     watch = watched(game_of_source(QUICK_DEATH), 10, opening_plies=2)
     seats = np.concatenate([seats_in(rollout.observations) for rollout in watch.rollouts])
     assert 0.4 < seats.mean() < 0.6
@@ -344,18 +354,20 @@ def test_decisions_against_itself_are_of_both_seats_about_equally():
 
 @pytest.mark.parametrize("source", ["storm", "sudden-death"])
 @pytest.mark.parametrize("opponents", OPPONENTS)
-def test_probability_ratios_of_the_first_minibatch_are_one(source, opponents, monkeypatch):
+def test_probability_ratios_of_the_first_minibatch_are_one(
+    source: str, opponents: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The update sees the masks that acting saw; 1e-5 is what float32 leaves."""
     model, old, new = watched(game_of_source(source), 4, **OPPONENTS[opponents]).model, [], []
     policy, buffer = model.policy, model.rollout_buffer
     evaluate, get = policy.evaluate_actions, buffer.get
 
-    def watched_get(*arguments):
+    def watched_get(*arguments: Any) -> Iterator[Any]:
         for minibatch in get(*arguments):
             old.append(minibatch.old_log_prob.clone())
             yield minibatch
 
-    def watched_evaluate(observations, actions, action_masks=None):
+    def watched_evaluate(observations: Any, actions: Any, action_masks: Any = None) -> Any:
         values, log_prob, entropy = evaluate(observations, actions, action_masks=action_masks)
         new.append(log_prob.detach().clone())
         return values, log_prob, entropy
@@ -369,7 +381,7 @@ def test_probability_ratios_of_the_first_minibatch_are_one(source, opponents, mo
     assert torch.abs(torch.exp(new[-1] - old[-1]) - 1).max() > 1e-5
 
 
-def test_hundreds_of_masked_batches_of_169_actions():
+def test_hundreds_of_masked_batches_of_169_actions() -> None:
     """Logits from flat to extreme, many legal actions or a single one."""
     game = game_of_source("sudden-death")
     policy, rng = quiet_learner(game, config()).model.policy, np.random.default_rng(0)
@@ -393,13 +405,13 @@ def test_hundreds_of_masked_batches_of_169_actions():
         states[over] = game.initial_states(int(over.sum()))
 
 
-def test_only_an_env_that_resets_at_once_can_be_learned_from():
+def test_only_an_env_that_resets_at_once_can_be_learned_from() -> None:
     with pytest.raises(OptionError, match=r"autoreset_mode is .*NEXT_STEP.*SAME_STEP"):
         SB3VecEnv(CastleVectorEnv(2))
 
 
 @pytest.mark.parametrize("plies", [-1, 5])
-def test_openings_as_long_as_a_game_are_refused(plies):
+def test_openings_as_long_as_a_game_are_refused(plies: int) -> None:
     game = game_of_source(QUICK_DEATH)
     with pytest.raises(OptionError, match=f"opening_plies is {plies}; allowed: 0 to 4"):
         SelfPlayVectorEnv(2, game.rules, OpponentPool([make_agent("random", game)], 1),

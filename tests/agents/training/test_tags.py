@@ -1,6 +1,7 @@
 """What TensorBoard shows besides curves, and the names of curves."""
 
 import json
+from pathlib import Path
 
 import pytest
 from small_runs import config, run
@@ -15,12 +16,12 @@ from castle_env import Game, load_ruleset
 STORM = Game(load_ruleset("storm"))
 
 
-def test_names_have_no_white_space():
+def test_names_have_no_white_space() -> None:
     assert tag("games", "ppo:my  runs/a\tb", "first") == "games/ppo:my_runs/a_b/first"
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "az"])
-def test_tensorboard_has_the_config(tmp_path, algorithm):
+def test_tensorboard_has_the_config(tmp_path: Path, algorithm: str) -> None:
     """As text, and as hyperparameters beside the scalars of the evaluations, after a resume too."""
     settings = config() if algorithm == "ppo" else AZConfig(
         steps=512, num_envs=64, plies=8, batch_size=64, window=512, visits=1, considered=1)

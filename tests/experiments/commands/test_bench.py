@@ -4,8 +4,11 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,10 +32,10 @@ train_config.PRESETS = {{"standard": train_config.{config()!r}}}
 """
 
 
-def constant(*values):
+def constant(*values: Any) -> Any:
     """A measurement whose runs have these values."""
     @contextmanager
-    def prepare():
+    def prepare() -> Iterator[Any]:
         left = iter(values)
         yield lambda seconds: next(left)
 
@@ -40,10 +43,10 @@ def constant(*values):
 
 
 @pytest.fixture
-def untouchable(monkeypatch):
+def untouchable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails the test if anything is measured."""
     @contextmanager
-    def prepare():
+    def prepare() -> Iterator[Any]:
         raise AssertionError("measured")
         yield
 
@@ -51,7 +54,9 @@ def untouchable(monkeypatch):
         monkeypatch.setitem(MEASUREMENTS, name, Measurement("s", prepare))
 
 
-def test_json_has_rows_versions_and_machine(tmp_path, capsys):
+def test_json_has_rows_versions_and_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "bench.json"
     run(Bench(json=path, only=("core", "gym.storm"), runs=2, seconds=0))
     result = json.loads(path.read_text())
@@ -74,7 +79,9 @@ PROGRAMS = ("first_step.cold", "first_step.warm", "ppo.sudden_death.peak_memory"
 
 
 @pytest.mark.parametrize("name", [name for name in MEASUREMENTS if name not in PROGRAMS])
-def test_each_row_gives_a_number(name, monkeypatch, tmp_path):
+def test_each_row_gives_a_number(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """With little work; where it trains, here or in a process of its own, in small rollouts."""
     for work, amount in (("GAMES", 16), ("WEB_GAMES", 2), ("STEPS", 20), ("VALUED", 1),
                          ("WARM_UP_SECONDS", 0)):
@@ -98,13 +105,15 @@ def test_each_row_gives_a_number(name, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("opponents", "active"), [({}, 0), ({**POOL, "pool_size": 3}, 6)],
                          ids=["self", "pool"])
-def test_training_is_measured_over_whole_iterations_of_the_learner(monkeypatch, opponents, active):
+def test_training_is_measured_over_whole_iterations_of_the_learner(
+    monkeypatch: pytest.MonkeyPatch, opponents: dict[str, Any], active: int
+) -> None:
     """Every decision that counts was learned from, against a pool that is full."""
     monkeypatch.setattr(train_config, "PRESETS", {"standard": config(**opponents)})
     learned = []
     learn = MaskablePPO.train
 
-    def watched(model):
+    def watched(model: Any) -> None:
         learned.append(model.rollout_buffer.pos * model.n_envs)
         pool = model.get_env().env.pool
         assert (len(pool.active()) if pool else 0) == active
@@ -121,7 +130,7 @@ def test_training_is_measured_over_whole_iterations_of_the_learner(monkeypatch, 
     assert torch.get_num_threads() == threads
 
 
-def test_memory_is_that_of_a_process_of_its_own(monkeypatch):
+def test_memory_is_that_of_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurements, "PEAK_MEMORY", """
 import os, sys
 print({"storm": 1, "sudden-death": 2}[sys.argv[1]] if os.getppid() == PARENT else 0)
@@ -131,13 +140,13 @@ print({"storm": 1, "sudden-death": 2}[sys.argv[1]] if os.getppid() == PARENT els
         assert measure(name, measurement, 1, 0).median == number
 
 
-def test_peak_memory_grows_with_what_is_held():
+def test_peak_memory_grows_with_what_is_held() -> None:
     before = measurements.peak_megabytes()
     held = np.ones(int(before * 1e6) // 8)
     assert measurements.peak_megabytes() > max(before, held.nbytes / 1e6)
 
 
-def test_first_step_starts_with_an_empty_or_a_filled_cache(monkeypatch):
+def test_first_step_starts_with_an_empty_or_a_filled_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurements, "FIRST_STEP", """
 import os
 from pathlib import Path
@@ -151,14 +160,14 @@ cache.mkdir(exist_ok=True)
     assert rows == {"first_step.cold": (0, 0), "first_step.warm": (1, 1)}
 
 
-def test_what_rows_are_called():
+def test_what_rows_are_called() -> None:
     assert list(choose(())) == list(MEASUREMENTS)
     assert list(choose(("vector.sudden_death", "first_step", "vector.sudden_death"))) == [
         "vector.sudden_death", "first_step.cold", "first_step.warm"]
 
 
 @pytest.mark.parametrize("name", ["speed", "cor", "core.", "", "gym.storm.x", "pgx"])
-def test_unknown_row(name, untouchable):
+def test_unknown_row(name: str, untouchable: Any) -> None:
     with pytest.raises(OptionError, match=rf"no row '{re.escape(name)}'; allowed: core\.random_"):
         run(Bench(only=("gym.storm", name)))
 
@@ -172,12 +181,16 @@ def test_unknown_row(name, untouchable):
         ({"seconds": float("inf")}, "seconds is inf; allowed"),
     ],
 )
-def test_numbers_with_which_nothing_can_be_measured(options, message, untouchable):
+def test_numbers_with_which_nothing_can_be_measured(
+    options: dict[str, Any], message: str, untouchable: Any
+) -> None:
     with pytest.raises(OptionError, match=message):
         run(Bench(**options))
 
 
-def test_file_that_cannot_be_written_is_told_before_measuring(tmp_path, untouchable):
+def test_file_that_cannot_be_written_is_told_before_measuring(
+    tmp_path: Path, untouchable: Any
+) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "missing" / "x.json", tmp_path / "file" / "x.json"):
         options = Bench(json=path)
@@ -187,9 +200,11 @@ def test_file_that_cannot_be_written_is_told_before_measuring(tmp_path, untoucha
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_interrupted_rows_are_shown_and_the_old_file_stays(tmp_path, monkeypatch, capsys):
+def test_interrupted_rows_are_shown_and_the_old_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     @contextmanager
-    def interrupted():
+    def interrupted() -> Iterator[Any]:
         raise KeyboardInterrupt
         yield
 
@@ -203,7 +218,9 @@ def test_interrupted_rows_are_shown_and_the_old_file_stays(tmp_path, monkeypatch
     assert path.read_text() == "old"
 
 
-def test_missing_peers_are_lines_and_no_failure(tmp_path, monkeypatch, capsys):
+def test_missing_peers_are_lines_and_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for module in ("jax", "pgx", "pyspiel"):
         monkeypatch.setitem(sys.modules, module, None)
     path = tmp_path / "bench.json"
@@ -219,7 +236,9 @@ def test_missing_peers_are_lines_and_no_failure(tmp_path, monkeypatch, capsys):
         ("vector.storm.threads2", "vector.storm")]
 
 
-def test_ratios_of_medians(tmp_path, monkeypatch, capsys):
+def test_ratios_of_medians(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "bench.json"
     monkeypatch.setitem(MEASUREMENTS, "gym.storm", constant(1, 60, 20))
     for name, value in zip(COMPARISONS["gym.storm"], (40, 5), strict=True):
@@ -233,13 +252,15 @@ def test_ratios_of_medians(tmp_path, monkeypatch, capsys):
     assert "0.50" in capsys.readouterr().out
 
 
-def test_comparisons_name_rows_that_exist():
+def test_comparisons_name_rows_that_exist() -> None:
     assert set(COMPARISONS) <= set(MEASUREMENTS)
     compared = {theirs for others in COMPARISONS.values() for theirs in others}
     assert set(PEERS) < compared <= set(PEERS) | set(MEASUREMENTS)
 
 
-def test_training_is_compared_without_other_libraries(tmp_path, monkeypatch, capsys):
+def test_training_is_compared_without_other_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, ours = tmp_path / "bench.json", "ppo.storm.learner_steps"
     monkeypatch.setitem(MEASUREMENTS, ours, constant(60))
     monkeypatch.setitem(MEASUREMENTS, f"{ours}.sb3", constant(5))
@@ -252,7 +273,7 @@ def test_training_is_compared_without_other_libraries(tmp_path, monkeypatch, cap
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system pins no process")
-def test_one_core_for_a_while():
+def test_one_core_for_a_while() -> None:
     before = os.sched_getaffinity(0)
     with peers.one_core() as core:
         assert os.sched_getaffinity(0) == {core}
@@ -260,7 +281,7 @@ def test_one_core_for_a_while():
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_peers_that_are_installed_give_a_number(name):
+def test_peers_that_are_installed_give_a_number(name: str) -> None:
     for module in ("jax", "pgx") if name.startswith("pgx") else ("pyspiel",):
         pytest.importorskip(module)
     assert measure(name, PEERS[name], runs=1, seconds=0).median > 0

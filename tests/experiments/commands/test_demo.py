@@ -1,6 +1,8 @@
 """What the demo promises: told of any results, and broken by each that is too small."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from experiments.commands.demo import PROMISES, Demo, DemoError, run
 from experiments.report.gain import gain_markdown, gain_sentence
 
 
-def evaluation(steps, greedy, regret):
+def evaluation(steps: Any, greedy: Any, regret: Any) -> Any:
     """An evaluation as `experiments.measure.panel` makes them."""
     rows = [{"opponent": name, "win_rate": share, "win_rate_interval": [share, 0.0, 1.0]}
             for name, share in (("random", 0.5), ("greedy", greedy))]
@@ -17,7 +19,9 @@ def evaluation(steps, greedy, regret):
     return {"steps": steps, "rows": rows, "regret": known}
 
 
-def results(greedy=(0.02, 0.5), regret=(3.0, 1.5), random=0.97, start=0):
+def results(
+    greedy: Any = (0.02, 0.5), regret: Any = (3.0, 1.5), random: Any = 0.97, start: Any = 0
+) -> Any:
     """Results of one mode as `castle demo` writes them."""
     old, new = regret or (None, None)
     final = [{"rows": [{"opponent": "random", "seat": seat, "win_rate": {"estimate": share}}
@@ -26,7 +30,7 @@ def results(greedy=(0.02, 0.5), regret=(3.0, 1.5), random=0.97, start=0):
             "final": final}
 
 
-def write_demo(folder, **changes):
+def write_demo(folder: Path, **changes: Any) -> None:
     """The folder of a demo whose storm has these results."""
     for mode in PROMISES:
         given = results(**changes) if mode == "storm" else results(regret=None)
@@ -34,7 +38,9 @@ def write_demo(folder, **changes):
         (folder / mode / "results.json").write_text(json.dumps({"results": given}))
 
 
-def test_a_demo_that_keeps_its_promises_is_told_in_a_sentence_for_each_mode(tmp_path, capsys):
+def test_a_demo_that_keeps_its_promises_is_told_in_a_sentence_for_each_mode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_demo(tmp_path)
     run(Demo(check=tmp_path))
     assert capsys.readouterr().out.splitlines() == [
@@ -51,13 +57,13 @@ def test_a_demo_that_keeps_its_promises_is_told_in_a_sentence_for_each_mode(tmp_
     ({"random": 0.94}, r"storm: 94.0% of the points against random; promised: 95.0%"),
     ({"start": 100}, r"the first evaluation is at step 100; promised: 0"),
 ])
-def test_every_promise_can_be_broken(tmp_path, changes, message):
+def test_every_promise_can_be_broken(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     write_demo(tmp_path, **changes)
     with pytest.raises(DemoError, match=message):
         run(Demo(check=tmp_path))
 
 
-def test_an_untrained_network_keeps_none_of_them(tmp_path):
+def test_an_untrained_network_keeps_none_of_them(tmp_path: Path) -> None:
     write_demo(tmp_path, greedy=(0.02, 0.02), regret=(3.0, 3.0), random=0.5)
     with pytest.raises(DemoError) as raised:
         run(Demo(check=tmp_path))
@@ -65,7 +71,7 @@ def test_an_untrained_network_keeps_none_of_them(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"results": {"final": []}}'])
-def test_a_folder_without_results_is_one_message(tmp_path, text):
+def test_a_folder_without_results_is_one_message(tmp_path: Path, text: str) -> None:
     with pytest.raises(CastleError, match=r"cannot read .*results\.json"):
         run(Demo(check=tmp_path))
     (tmp_path / "storm").mkdir()
@@ -74,7 +80,7 @@ def test_a_folder_without_results_is_one_message(tmp_path, text):
         run(Demo(check=tmp_path))
 
 
-def test_the_table_has_both_networks_also_where_an_interval_is_not_known():
+def test_the_table_has_both_networks_also_where_an_interval_is_not_known() -> None:
     evaluations = results()["evaluations"]
     shown = gain_markdown(evaluations)
     assert shown.startswith(gain_sentence(evaluations))

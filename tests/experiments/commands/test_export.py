@@ -28,7 +28,7 @@ STORM = Game(load_ruleset("storm"))
 
 
 @pytest.fixture
-def finished(tmp_path):
+def finished(tmp_path: Path) -> Any:
     folder = tmp_path / "run"
     run(STORM, config(), folder,
         command=f"castle train --mode storm --name mine --runs {tmp_path} --seed 3")
@@ -37,7 +37,7 @@ def finished(tmp_path):
     return folder
 
 
-def test_an_exported_agent_is_the_one_of_the_run(finished, tmp_path):
+def test_an_exported_agent_is_the_one_of_the_run(finished: Any, tmp_path: Path) -> None:
     export(Export(str(finished), out=tmp_path / "mine.pt"))
     shipped, trained = load_checkpoint(tmp_path / "mine.pt", STORM), load_checkpoint(finished)
     assert list(shipped.tensors) == ["policy"]
@@ -46,7 +46,7 @@ def test_an_exported_agent_is_the_one_of_the_run(finished, tmp_path):
     assert make_agent(f"ppo:{tmp_path / 'mine.pt'}", STORM)
 
 
-def test_the_card_tells_how_it_was_made_and_not_where(finished, tmp_path):
+def test_the_card_tells_how_it_was_made_and_not_where(finished: Any, tmp_path: Path) -> None:
     export(Export(str(finished), out=tmp_path / "mine.pt"))
     card = load_checkpoint(tmp_path / "mine.pt").card
     assert card["command"] == "castle train --mode storm --seed 3"
@@ -57,7 +57,7 @@ def test_the_card_tells_how_it_was_made_and_not_where(finished, tmp_path):
     assert str(tmp_path) not in (tmp_path / "mine.json").read_text()
 
 
-def test_no_network_of_another_ruleset_is_written_over(finished, tmp_path):
+def test_no_network_of_another_ruleset_is_written_over(finished: Any, tmp_path: Path) -> None:
     mine, other = tmp_path / "mine.pt", Game(load_ruleset("storm-towers"))
     save_checkpoint(mine, {}, other, {"config": {}, "network": {}, "reward": "margin"})
     before = mine.read_bytes()
@@ -71,7 +71,9 @@ def test_no_network_of_another_ruleset_is_written_over(finished, tmp_path):
         export(Export(str(finished), out=tmp_path / "again.pt"))
 
 
-def test_a_run_that_has_not_ended_and_a_wrong_name_are_refused(finished, tmp_path):
+def test_a_run_that_has_not_ended_and_a_wrong_name_are_refused(
+    finished: Any, tmp_path: Path
+) -> None:
     with pytest.raises(OptionError, match=r"allowed: a name that ends in \.pt"):
         export(Export(str(finished), out=tmp_path / "mine.zip"))
     (finished / "results.json").unlink()
@@ -99,7 +101,7 @@ def saved(path: Path, name: str, kind: str, reward: str = "margin") -> Path:
     ("storm", "lanes", "margin"), ("storm", "lines", "margin"), ("storm", "convolution", "outcome"),
     ("sudden-death", "lanes", "outcome"), ("sudden-death", "dense", "margin"),
     ("sudden-death-home", "lanes", "margin")])
-def test_onnx_computes_what_pytorch_does(tmp_path, name, kind, reward):
+def test_onnx_computes_what_pytorch_does(tmp_path: Path, name: str, kind: str, reward: str) -> None:
     """In batches of any size, symmetries and the units of values among it."""
     path, file = saved(tmp_path / "x.pt", name, kind, reward), tmp_path / "x.onnx"
     export(Export(str(path), onnx=file))
@@ -122,7 +124,9 @@ def test_onnx_computes_what_pytorch_does(tmp_path, name, kind, reward):
     assert told == {"ruleset": name, "ruleset_digest": policy.game.rules.digest, "reward": reward}
 
 
-def test_weights_and_onnx_in_one_command(finished, tmp_path, capsys):
+def test_weights_and_onnx_in_one_command(
+    finished: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     export(Export(str(finished), out=tmp_path / "mine.pt", onnx=tmp_path / "mine.onnx"))
     files = [tmp_path / name for name in ("mine.pt", "mine.json", "mine.onnx")]
     assert capsys.readouterr().out.splitlines() == [
@@ -146,7 +150,7 @@ class Unlike(nn.Module):
 
 @pytest.mark.parametrize(("fails", "said"), [
     (True, "cannot be written as ONNX: no trace$"), (False, "another logits as ONNX")])
-def test_a_network_that_does_not_survive_is_refused(tmp_path, fails, said):
+def test_a_network_that_does_not_survive_is_refused(tmp_path: Path, fails: bool, said: str) -> None:
     with pytest.raises(ONNXError, match=said):
         write_onnx(Policy(STORM, Unlike(fails), "margin"), tmp_path / "x.onnx")
     assert not list(tmp_path.iterdir())
@@ -155,6 +159,6 @@ def test_a_network_that_does_not_survive_is_refused(tmp_path, fails, said):
 @pytest.mark.parametrize(("options", "said"), [
     ({}, "neither --out nor --onnx"), ({"onnx": Path("x.pt")}, r"onnx is 'x\.pt'; .*\.onnx"),
     ({"onnx": Path("nowhere/x.onnx")}, "cannot write 'nowhere/x.onnx'")])
-def test_what_cannot_be_exported(finished, options, said):
+def test_what_cannot_be_exported(finished: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises((OptionError, RunError), match=said):
         export(Export(str(finished), **options))

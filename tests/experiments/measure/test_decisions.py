@@ -79,14 +79,16 @@ def turned(position: Position, symmetry: tuple[Any, Any]) -> Position:
 @pytest.mark.parametrize(("move", "value", "regret_of_it", "loses_win"), [
     ("Sc", 6, 0, False), ("Se", 6, 0, False), ("Ne", 1, 5, False), ("Sd", 0, 6, True),
     ("E1", 0, 6, True), ("Na", -1, 7, True), ("W2", -2, 8, True)])
-def test_a_choice_in_a_known_position(storm_play, move, value, regret_of_it, loses_win):
+def test_a_choice_in_a_known_position(
+    storm_play: Any, move: str, value: int, regret_of_it: int, loses_win: bool
+) -> None:
     decision = decisions.judge(storm_play, choice(TURNING, move))
     assert (decision.position, decision.action) == (TURNING["position"], move)
     assert (decision.ply, decision.best, decision.value) == (13, 6, value)
     assert (decision.regret, decision.loses_win) == (regret_of_it, loses_win)
 
 
-def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play):
+def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play: Any) -> None:
     late = [record for record in RECORDS["positions"]
             if int(record["position"].split()[-1]) >= 12][:6]
     assert late
@@ -102,7 +104,7 @@ def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play):
                 int(symmetry[1][action]): value for action, value in known.items()}
 
 
-def test_a_position_and_its_images_count_once_for_each_agent(storm_play):
+def test_a_position_and_its_images_count_once_for_each_agent(storm_play: Any) -> None:
     first = choice(TURNING, "Sd")
     position = STORM.parse_position(TURNING["position"])
     square_map, action_map = STORM.symmetries()[3]
@@ -117,13 +119,13 @@ def test_a_position_and_its_images_count_once_for_each_agent(storm_play):
 @pytest.mark.parametrize(("best", "value", "loses_win"), [
     (1, 1, False), (1, 0, True), (1, -1, True), (7, 1, False), (0, -3, False), (0, 0, False),
     (-1, -9, False)])
-def test_only_a_win_can_be_lost(best, value, loses_win):
+def test_only_a_win_can_be_lost(best: int, value: int, loses_win: bool) -> None:
     decision = Decision("x", OWN_GAMES, 0, 12, "", "", value, best)
     assert decision.loses_win is loses_win
     assert decision.regret == best - value
 
 
-def test_rows_of_hand_made_decisions():
+def test_rows_of_hand_made_decisions() -> None:
     made = [Decision("x", OWN_GAMES, game, ply, "", "", value, best)
             for game, ply, value, best in (
                 (0, 12, 3, 3), (0, 13, -2, 2), (1, 12, 0, 1), (1, 13, -5, -4))]
@@ -141,7 +143,7 @@ def test_rows_of_hand_made_decisions():
 # Agents
 
 
-def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play):
+def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play: Any) -> None:
     plies = range(2, SMALL.rules.max_plies)
     agents = [Perfect(small_play), make_agent("random", SMALL), Perfect(small_play, -1)]
     choices = [made for agent in agents for made in (
@@ -158,7 +160,7 @@ def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play):
     assert worst.lost_wins > 0
 
 
-def test_greedy_is_between_random_and_perfect_late_in_storm(storm_play):
+def test_greedy_is_between_random_and_perfect_late_in_storm(storm_play: Any) -> None:
     plies = range(11, STORM.rules.max_plies)
     choices = [made for name in ("random", "greedy") for made in choices_in_random_play(
         STORM, make_agent(name, STORM), 16, plies, 1)]
@@ -170,7 +172,7 @@ def test_greedy_is_between_random_and_perfect_late_in_storm(storm_play):
         assert random.optimal.estimate < greedy.optimal.estimate < 1
 
 
-def test_games_go_on_from_the_choices_and_random_play_is_the_same_for_all():
+def test_games_go_on_from_the_choices_and_random_play_is_the_same_for_all() -> None:
     plies = range(3, SMALL.rules.max_plies)
     greedy, random = (make_agent(name, SMALL) for name in ("greedy", "random"))
     own = choices_in_own_games(SMALL, greedy, 5, plies, 0)
@@ -186,7 +188,7 @@ def test_games_go_on_from_the_choices_and_random_play_is_the_same_for_all():
     assert two != choices_in_random_play(SMALL, random, 5, plies, 1)
 
 
-def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play):
+def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play: Any) -> None:
     def measured(names: list[str], seed: int) -> list[Decision]:
         agents = [make_agent(name, SMALL) for name in names]
         return [decision for decision in choose_and_judge(small_play, agents, games=4, positions=4,
@@ -203,7 +205,9 @@ def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play
 
 
 @pytest.fixture
-def castle(tmp_path, monkeypatch, capsys):
+def castle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
     """Runs `castle regret` on a small ruleset in an empty folder; status, output, errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -227,7 +231,7 @@ def results(folder: Path) -> Any:
     return json.loads((folder / "results.json").read_text("utf-8"))["results"]
 
 
-def test_command_writes_results_report_and_pictures(castle, tmp_path):
+def test_command_writes_results_report_and_pictures(castle: Any, tmp_path: Path) -> None:
     sizes = ("--games", 5, "--positions", 4, "--from-ply", 0, "--opening-plies", 2)
     status, output, errors = castle(*AGENTS, *sizes, "--name", "a")
     assert (status, "report: runs/a/report.md" in output) == (0, True), errors
@@ -265,7 +269,9 @@ def test_command_writes_results_report_and_pictures(castle, tmp_path):
     (["random", "--from-ply", -1], ["from_ply is -1"]),
     (["random", "--opening-plies", 5], ["opening_plies is 5", "0 to 4"]),
     (["gready"], ["'gready'", "greedy"])])
-def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, arguments, mentioned):
+def test_bad_input_is_one_message_and_nothing_is_written(
+    castle: Any, tmp_path: Path, arguments: list[Any], mentioned: list[str]
+) -> None:
     status, output, errors = castle(*arguments)
     assert (status, output) == (2, "")
     assert errors.startswith("castle: ")
@@ -274,12 +280,14 @@ def test_bad_input_is_one_message_and_nothing_is_written(castle, tmp_path, argum
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_other_modes_have_no_exact_values():
+def test_other_modes_have_no_exact_values() -> None:
     with pytest.raises(AgentError, match="'storm'"):
         PerfectPlay(Game(load_ruleset("sudden-death")))
 
 
-def test_ctrl_c_leaves_nothing(castle, tmp_path, monkeypatch):
+def test_ctrl_c_leaves_nothing(
+    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judged: list[Choice] = []
 
     def interrupted(play: PerfectPlay, made: Choice) -> Decision:

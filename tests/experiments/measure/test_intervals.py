@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from experiments.measure.intervals import (
 Z = 1.959963984540054
 
 
-def test_intervals_survive_json_with_unknown_ends():
+def test_intervals_survive_json_with_unknown_ends() -> None:
     for interval in (Interval(0.5, 0.25, 0.75), Interval(0.0, 0.0, 0.0)):
         assert Interval.from_dict(json.loads(json.dumps(interval.to_dict()))) == interval
     unknown = Interval.from_dict(json.loads(json.dumps(
@@ -36,14 +37,14 @@ def test_intervals_survive_json_with_unknown_ends():
     (50, 100, 0.403832, 0.596168),
     (1, 1, 0.206549, 1.0),
 ])
-def test_wilson_gives_the_published_values(wins, games, low, high):
+def test_wilson_gives_the_published_values(wins: int, games: int, low: float, high: float) -> None:
     interval = rate_interval((wins, 0, games - wins))
     assert interval.estimate == wins / games
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
 
 
 @pytest.mark.parametrize("games", [1, 7, 40, 5000])
-def test_wilson_is_scipys(games):
+def test_wilson_is_scipys(games: int) -> None:
     for wins in {0, 1, games // 2, games}:
         expected = stats.binomtest(wins, games).proportion_ci(method="wilson")
         interval = rate_interval((wins, 0, games - wins))
@@ -51,12 +52,12 @@ def test_wilson_is_scipys(games):
 
 
 @pytest.mark.parametrize("seats", [(), ((0, 0, 0),), ((1, -1, 2),)])
-def test_rates_of_counts_that_cannot_be_are_refused(seats):
+def test_rates_of_counts_that_cannot_be_are_refused(seats: tuple[Any, ...]) -> None:
     with pytest.raises(OptionError, match="at least 1 game"):
         rate_interval(*seats)
 
 
-def test_bootstrap_agrees_with_the_normal_approximation():
+def test_bootstrap_agrees_with_the_normal_approximation() -> None:
     values = np.random.default_rng(5).normal(3.0, 2.0, 400)
     interval = bootstrap_mean_interval(values, np.random.default_rng(0))
     error = Z * values.std() / 20
@@ -65,7 +66,7 @@ def test_bootstrap_agrees_with_the_normal_approximation():
     assert interval.high == pytest.approx(values.mean() + error, abs=0.03)
 
 
-def test_bootstrap_depends_on_the_seed_and_not_on_the_order():
+def test_bootstrap_depends_on_the_seed_and_not_on_the_order() -> None:
     values = np.random.default_rng(5).integers(-9, 10, 60)
     first = bootstrap_mean_interval(values, np.random.default_rng(1))
     assert bootstrap_mean_interval(values, np.random.default_rng(1)) == first
@@ -73,7 +74,7 @@ def test_bootstrap_depends_on_the_seed_and_not_on_the_order():
     assert bootstrap_mean_interval(values, np.random.default_rng(2)) != first
 
 
-def test_bootstrap_of_little_data():
+def test_bootstrap_of_little_data() -> None:
     rng = np.random.default_rng(0)
     alone = bootstrap_mean_interval([4], rng)
     assert alone.estimate == 4
@@ -87,14 +88,14 @@ def test_bootstrap_of_little_data():
         bootstrap_mean_interval([], rng)
 
 
-def test_percentile_intervals_of_each_column():
+def test_percentile_intervals_of_each_column() -> None:
     resampled = np.stack([np.arange(1001.0), -np.arange(1001.0)], axis=1)
     first, second = percentile_intervals(np.array([500.0, -400.0]), resampled)
     assert (first.estimate, first.low, first.high) == pytest.approx((500, 25, 975))
     assert (second.estimate, second.low, second.high) == pytest.approx((-400, -975, -25))
 
 
-def test_copies_within_a_cluster_are_no_evidence():
+def test_copies_within_a_cluster_are_no_evidence() -> None:
     values, clusters = np.random.default_rng(5).normal(size=50), np.arange(50)
     for found in (clustered_mean_interval, lambda values, clusters, _: clustered_share_interval(
             values > 0, clusters)):
@@ -104,7 +105,7 @@ def test_copies_within_a_cluster_are_no_evidence():
             (once.estimate, once.low, once.high))
 
 
-def test_clusters_of_little_data():
+def test_clusters_of_little_data() -> None:
     rng = np.random.default_rng(0)
     alone = clustered_mean_interval(np.array([1.0, 2.0]), np.array([7, 7]), rng)
     assert alone.estimate == 1.5
@@ -117,8 +118,8 @@ def test_clusters_of_little_data():
         clustered_mean_interval(np.empty(0), np.empty(0, dtype=np.int64), rng)
 
 
-def test_draws_and_seats_that_are_not_alike_narrow_the_interval():
-    def width(*seats):
+def test_draws_and_seats_that_are_not_alike_narrow_the_interval() -> None:
+    def width(*seats: Any) -> Any:
         interval = rate_interval(*seats)
         return interval.high - interval.low
 
@@ -128,7 +129,7 @@ def test_draws_and_seats_that_are_not_alike_narrow_the_interval():
     assert 0 < width((0, 100, 0)) < width((50, 0, 50))
 
 
-def test_an_interval_with_one_limit_survives_json():
+def test_an_interval_with_one_limit_survives_json() -> None:
     for interval in (Interval(3.0, 1.0, math.inf), Interval(3.0, -math.inf, 5.0)):
         assert Interval.from_dict(json.loads(json.dumps(interval.to_dict(), allow_nan=False))
                                   ) == interval

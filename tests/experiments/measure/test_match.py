@@ -37,7 +37,7 @@ def openings(records: list[GameRecord]) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=name_of)
-def test_records_replay_to_their_outcome(source):
+def test_records_replay_to_their_outcome(source: dict[str, Any] | str) -> None:
     """Move by move with `Game`: legal, over exactly at the end, and with that result."""
     game = game_of_source(source)
     for record in play_match(game, agents(game, "random", "greedy"), 60, 3):
@@ -56,7 +56,7 @@ def test_records_replay_to_their_outcome(source):
         assert parse_games(format_game(record)) == [record]
 
 
-def test_both_seats_get_the_same_openings():
+def test_both_seats_get_the_same_openings() -> None:
     game = game_of_source("sudden-death")
     records = play_match(game, agents(game, "random", "greedy"), 300, 4)
     assert len(records) == 300
@@ -70,7 +70,7 @@ def test_both_seats_get_the_same_openings():
     assert len(distinct_games(records)) == 300
 
 
-def test_points_are_those_of_the_match_it_plays():
+def test_points_are_those_of_the_match_it_plays() -> None:
     game = game_of_source("storm")
     agents = make_agent("greedy", game), make_agent("random", game)
     records = play_match(game, agents, games=20, opening_plies=2)
@@ -79,7 +79,7 @@ def test_points_are_those_of_the_match_it_plays():
     assert points_against(game, agents[0], "random", games=20) == expected.win_rate
 
 
-def test_same_seed_same_games_and_advance_hears_of_all():
+def test_same_seed_same_games_and_advance_hears_of_all() -> None:
     game, played = game_of_source("sudden-death"), []
     pair = agents(game, "mcts:8", "greedy")
     one = play_match(game, pair, 140, 2, 5, played.append)
@@ -90,14 +90,14 @@ def test_same_seed_same_games_and_advance_hears_of_all():
     assert len(played) > 1
 
 
-def test_more_games_begin_with_the_same_ones():
+def test_more_games_begin_with_the_same_ones() -> None:
     game = game_of_source("storm")
     pair = agents(game, "greedy", "random")
     few, many = (play_match(game, pair, games, 2, 3) for games in (2 * match.GROUP, 300))
     assert many[:len(few)] == few
 
 
-def test_no_chance_no_openings_no_new_games():
+def test_no_chance_no_openings_no_new_games() -> None:
     """40 games of two players without chance are two, and are counted as two."""
     game = game_of_source("storm")
     pair = Named(game, "a"), Named(game, "b")
@@ -125,7 +125,7 @@ def alone(game: Game, record: GameRecord, player: Positional) -> GameRecord:
 
 
 @pytest.mark.parametrize("source", ["sudden-death", QUICK_DEATH], ids=name_of)
-def test_short_games_count_no_more_than_long_ones(source):
+def test_short_games_count_no_more_than_long_ones(source: dict[str, Any] | str) -> None:
     """Every game that was begun is in the result, the same as if played alone."""
     game = game_of_source(source)
     pair = Named(game, "a"), Named(game, "b")
@@ -148,7 +148,7 @@ class Asked:
         return self._game.random_actions(states, rng)
 
 
-def test_agents_are_asked_once_per_ply_for_all_games_that_go_on():
+def test_agents_are_asked_once_per_ply_for_all_games_that_go_on() -> None:
     """And never about a game that is over."""
     game = game_of_source(QUICK_DEATH)
     agent = Asked(game)
@@ -165,7 +165,9 @@ def test_agents_are_asked_once_per_ply_for_all_games_that_go_on():
     (0, 0, 0, "games is 0"), (-2, 0, 0, "games is -2"),
     (2, 5, 0, "opening_plies is 5; allowed: 0 to 4 in ruleset 'quick-death'"),
     (2, -1, 0, "opening_plies is -1"), (2, 0, -1, "seed is -1; allowed: an integer from 0 to")])
-def test_numbers_with_which_no_match_can_be_played(games, plies, seed, said):
+def test_numbers_with_which_no_match_can_be_played(
+    games: int, plies: int, seed: int, said: str
+) -> None:
     game = game_of_source(QUICK_DEATH)
     played: list[int] = []
     with pytest.raises(OptionError, match=said):
@@ -175,7 +177,7 @@ def test_numbers_with_which_no_match_can_be_played(games, plies, seed, said):
 
 @pytest.mark.parametrize("source", ["storm", "sudden-death", QUICK_DEATH, ONE_FACTION, BLOCKED],
                          ids=name_of)
-def test_the_longest_opening_leaves_a_game_to_play(source):
+def test_the_longest_opening_leaves_a_game_to_play(source: dict[str, Any] | str) -> None:
     game = game_of_source(source)
     longest = longest_opening(game)
     records = play_match(game, agents(game, "random", "greedy"), 60, longest)
@@ -184,7 +186,7 @@ def test_the_longest_opening_leaves_a_game_to_play(source):
         play_match(game, agents(game, "random", "greedy"), 2, longest + 1)
 
 
-def test_an_illegal_choice_is_no_game():
+def test_an_illegal_choice_is_no_game() -> None:
     game = game_of_source("storm")
 
     class Stubborn:

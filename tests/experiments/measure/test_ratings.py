@@ -5,6 +5,7 @@ import json
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ from experiments.measure.ratings import cross_table, find_cycles, rate
 numbers = itertools.count()
 
 
-def games(first, second, wins, draws, losses, ruleset="storm"):
+def games(
+    first: Any, second: Any, wins: Any, draws: Any, losses: Any, ruleset: Any = "storm"
+) -> Any:
     """Distinct games with these results of `first`, who sits in seat 0."""
     winners = [0] * wins + [None] * draws + [1] * losses
     rules = replace(load_ruleset("storm"), name=ruleset)
@@ -25,13 +28,13 @@ def games(first, second, wins, draws, losses, ruleset="storm"):
     return [GameRecord(rules, (next(numbers),), outcome, (first, second)) for outcome in outcomes]
 
 
-def ratings_of(records):
+def ratings_of(records: Any) -> Any:
     """Ratings by player."""
     return {rating.player: rating for rating in rate(cross_table(records))}
 
 
 @pytest.mark.parametrize("winner", ["a", "b"])
-def test_who_wins_is_rated_higher(winner):
+def test_who_wins_is_rated_higher(winner: str) -> None:
     """From either seat, and whatever the names."""
     loser = "b" if winner == "a" else "a"
     for records in (games(winner, loser, 9, 0, 3), games(loser, winner, 3, 0, 9)):
@@ -41,13 +44,13 @@ def test_who_wins_is_rated_higher(winner):
         assert rate(cross_table(records))[0].player == winner
 
 
-def test_one_more_win_raises_the_rating():
+def test_one_more_win_raises_the_rating() -> None:
     before = games("a", "b", 5, 0, 5) + games("b", "c", 5, 0, 5)
     after = before + games("a", "b", 1, 0, 0)
     assert (ratings_of(after)["a"].rating.estimate > ratings_of(before)["a"].rating.estimate)
 
 
-def test_order_of_games_changes_nothing():
+def test_order_of_games_changes_nothing() -> None:
     """Ratings, intervals, table and cycles are the same after 20 shuffles."""
     rng = random.Random(1)
     records = [record for first, second in itertools.permutations("abcd", 2)
@@ -62,12 +65,12 @@ def test_order_of_games_changes_nothing():
         assert rate(table) == expected
 
 
-def test_repeated_games_count_once():
+def test_repeated_games_count_once() -> None:
     records = games("a", "b", 1, 0, 0)
     assert ratings_of(records * 50) == ratings_of(records)
 
 
-def test_lead_has_the_odds_of_the_elo_scale():
+def test_lead_has_the_odds_of_the_elo_scale() -> None:
     """Ten wins to each loss are 400 points; the prior hardly matters here."""
     ratings = ratings_of(games("a", "b", 10_000, 0, 1_000))
     lead = ratings["a"].rating.estimate - ratings["b"].rating.estimate
@@ -75,19 +78,19 @@ def test_lead_has_the_odds_of_the_elo_scale():
     assert sum(rating.rating.estimate for rating in ratings.values()) == pytest.approx(0, abs=1e-9)
 
 
-def test_a_draw_is_half_a_win_and_half_a_loss():
+def test_a_draw_is_half_a_win_and_half_a_loss() -> None:
     drawn = ratings_of(games("a", "b", 10, 20, 0) + games("b", "c", 0, 40, 0))
     decided = ratings_of(games("a", "b", 20, 0, 10) + games("b", "c", 20, 0, 20))
     for player in "abc":
         assert drawn[player].rating.estimate == pytest.approx(decided[player].rating.estimate)
 
 
-def test_players_who_never_met_are_rated():
+def test_players_who_never_met_are_rated() -> None:
     ratings = ratings_of(games("a", "b", 9, 0, 1) + games("c", "d", 9, 0, 1))
     assert ratings["a"].rating.estimate == pytest.approx(ratings["c"].rating.estimate)
 
 
-def ends_of(records, names):
+def ends_of(records: Any, names: Any) -> Any:
     """Everything that is told of players, by what they are called after renaming."""
     return {names[rating.player]: [
         rating.rating.estimate, rating.rating.low, rating.rating.high,
@@ -96,7 +99,7 @@ def ends_of(records, names):
 
 
 @pytest.mark.parametrize("wins", [(20, 0), (15, 5), (3, 8)])
-def test_renaming_players_changes_nothing(wins):
+def test_renaming_players_changes_nothing(wins: tuple[int, ...]) -> None:
     """Neither estimates nor ends of intervals, open ones included."""
     pairs = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "c"), ("b", "d"), ("a", "d")]
     plain = dict(zip("abcd", "abcd", strict=True))
@@ -111,7 +114,7 @@ def test_renaming_players_changes_nothing(wins):
             assert found[player] == pytest.approx(ends, abs=1e-3, nan_ok=True)
 
 
-def test_a_clean_ladder_sets_one_limit_to_those_at_its_ends_and_to_each_lead():
+def test_a_clean_ladder_sets_one_limit_to_those_at_its_ends_and_to_each_lead() -> None:
     records = [game for one, two in itertools.combinations("abcdefgh", 2)
                for game in games(one, two, 20, 0, 0) + games(two, one, 0, 0, 20)]
     ratings = rate(cross_table(records))
@@ -131,7 +134,7 @@ def test_a_clean_ladder_sets_one_limit_to_those_at_its_ends_and_to_each_lead():
     json.dumps([rating.to_dict() for rating in ratings], allow_nan=False)
 
 
-def test_cross_table_is_seen_from_the_row():
+def test_cross_table_is_seen_from_the_row() -> None:
     table = cross_table(games("a", "b", 3, 1, 0) + games("b", "a", 2, 0, 2)
                         + games("c", "a", 0, 0, 5) + games("a", "a", 1, 0, 0))
     assert table.players == ("a", "b", "c")
@@ -141,7 +144,7 @@ def test_cross_table_is_seen_from_the_row():
     assert shares == [[None, 5.5 / 8, 1.0], [2.5 / 8, None, None], [0.0, None, None]]
 
 
-def test_cycle_is_found_and_told():
+def test_cycle_is_found_and_told() -> None:
     records = games("rock", "scissors", 40, 0, 2) + games("scissors", "paper", 40, 0, 2)
     records += games("paper", "rock", 40, 0, 2) + games("rock", "well", 0, 0, 9)
     (cycle,) = find_cycles(cross_table(records))
@@ -151,19 +154,19 @@ def test_cycle_is_found_and_told():
     assert cycle.to_dict()["players"] == ["paper", "rock", "scissors"]
 
 
-def test_cycle_from_little_evidence_is_not_certain():
+def test_cycle_from_little_evidence_is_not_certain() -> None:
     records = games("a", "b", 3, 0, 2) + games("b", "c", 3, 0, 2) + games("c", "a", 3, 0, 2)
     (cycle,) = find_cycles(cross_table(records))
     assert cycle.players == ("a", "b", "c")
     assert not cycle.is_certain
 
 
-def test_no_cycle_through_even_results():
+def test_no_cycle_through_even_results() -> None:
     even = games("a", "b", 3, 0, 1) + games("b", "c", 3, 0, 1) + games("c", "a", 2, 2, 2)
     assert find_cycles(cross_table(even)) == ()
 
 
-def test_longer_cycle_is_listed_only_where_no_shorter_one_lies_within():
+def test_longer_cycle_is_listed_only_where_no_shorter_one_lies_within() -> None:
     ring = [record for first, second in ("ab", "bc", "cd", "da")
             for record in games(first, second, 1, 0, 0)]
     assert [cycle.players for cycle in find_cycles(cross_table(ring))] == [tuple("abcd")]
@@ -171,7 +174,7 @@ def test_longer_cycle_is_listed_only_where_no_shorter_one_lies_within():
     assert [cycle.players for cycle in find_cycles(cross_table(chord))] == [tuple("acd")]
 
 
-def test_games_of_several_rulesets_or_none_are_refused():
+def test_games_of_several_rulesets_or_none_are_refused() -> None:
     with pytest.raises(OptionError, match="2 rulesets \\(storm, storm-towers\\)"):
         cross_table(games("a", "b", 1, 0, 0) + games("a", "b", 1, 0, 0, ruleset="storm-towers"))
     with pytest.raises(OptionError, match="exactly one ruleset"):

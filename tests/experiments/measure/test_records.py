@@ -16,7 +16,10 @@ from experiments.measure.records import distinct_games, summarise
 STORM = load_ruleset("storm")
 
 
-def game(first, second, winner, moves, margin=None, ruleset="storm", reason="all_turns_played"):
+def game(
+    first: Any, second: Any, winner: Any, moves: Any, margin: Any = None, ruleset: Any = "storm",
+    reason: Any = "all_turns_played"
+) -> Any:
     """Record of a game; the margin is 3 to the winner unless told."""
     if margin is None:
         margin = {0: 3, None: 0, 1: -3}[winner]
@@ -25,7 +28,7 @@ def game(first, second, winner, moves, margin=None, ruleset="storm", reason="all
                       Outcome(winner, margin, (5 + margin, 5), {}, reason), (first, second))
 
 
-def test_two_deterministic_players_repeat_one_game_per_seat():
+def test_two_deterministic_players_repeat_one_game_per_seat() -> None:
     """40 games of argmax against argmax are 2."""
     records = [game("a", "b", 0, "x y z"), game("b", "a", 0, "x y w")] * 20
     first, second, both = summarise(records, "a", "b").rows
@@ -36,13 +39,13 @@ def test_two_deterministic_players_repeat_one_game_per_seat():
     assert len(distinct_games(records)) == 2
 
 
-def test_same_moves_by_others_are_another_game():
+def test_same_moves_by_others_are_another_game() -> None:
     records = [game("a", "b", 0, "x"), game("b", "a", 0, "x"), game("a", "c", 0, "x"),
                game("a", "b", 0, "x", ruleset="other"), game("a", "b", 0, "x y")]
     assert len(distinct_games(records + records)) == 5
 
 
-def test_viewpoint_is_the_first_named_agents():
+def test_viewpoint_is_the_first_named_agents() -> None:
     records = [game("a", "b", 0, "1", margin=4), game("a", "b", 0, "2", margin=2),
                game("a", "b", None, "3"), game("b", "a", 0, "4 5 6", margin=7),
                game("b", "c", 0, "7"), game("c", "a", 0, "8")]
@@ -60,7 +63,7 @@ def test_viewpoint_is_the_first_named_agents():
     assert other[2].margin.estimate == -both.margin.estimate
 
 
-def test_rows_per_ruleset_and_reasons():
+def test_rows_per_ruleset_and_reasons() -> None:
     records = [game("a", "b", 0, "1", ruleset="two", reason="turn_limit"),
                game("a", "b", 0, "2", ruleset="one"), game("a", "b", 1, "3", ruleset="one"),
                game("a", "b", 1, "4", ruleset="one", reason="turn_limit")]
@@ -70,13 +73,13 @@ def test_rows_per_ruleset_and_reasons():
     assert rows[0].reasons == {"all_turns_played": 2, "turn_limit": 1}
 
 
-def test_an_agent_against_itself_has_no_row_for_both_seats():
+def test_an_agent_against_itself_has_no_row_for_both_seats() -> None:
     rows = summarise([game("a", "a", 0, "1"), game("a", "a", 0, "2")], "a", "a").rows
     assert [(row.seat, row.win_rate.estimate, row.margin.estimate) for row in rows] == [
         (0, 1.0, 3.0), (1, 0.0, -3.0)]
 
 
-def test_order_of_games_changes_nothing():
+def test_order_of_games_changes_nothing() -> None:
     rng = random.Random(0)
     records = [game(*rng.choice([("a", "b"), ("b", "a")]), rng.choice([0, 1, None]), str(number))
                for number in range(60)]
@@ -86,17 +89,17 @@ def test_order_of_games_changes_nothing():
         assert summarise(records, "a", "b", seed=3) == expected
 
 
-def test_no_games_is_an_error_that_names_the_agents():
+def test_no_games_is_an_error_that_names_the_agents() -> None:
     with pytest.raises(OptionError, match="'a' and 'c'"):
         summarise([game("a", "b", 0, "1")], "a", "c")
 
 
-def test_summaries_go_through_json():
+def test_summaries_go_through_json() -> None:
     summary = summarise([game("a", "b", None, "x y")], "a", "b")
     assert json.loads(json.dumps(summary.to_dict()))["rows"][0]["draws"] == 1
 
 
-def test_the_same_moves_from_another_start_are_another_game():
+def test_the_same_moves_from_another_start_are_another_game() -> None:
     one = record_game(STORM, (2, 3), players=("a", "b"))
     other = replace(one, start=one.states()[1])
     assert len(distinct_games([one, other, one])) == 2
@@ -105,14 +108,14 @@ def test_the_same_moves_from_another_start_are_another_game():
 # Records
 
 
-def test_round_trip_through_text():
+def test_round_trip_through_text() -> None:
     record = record_game(STORM, (2, 3), players=("a", "b"), opening_plies=1, seed=3,
                          notes=(Note(1.5), Note()))
     assert "opening-plies: 1" in format_game(record)
     assert parse_games(format_game(record)) == [record]
 
 
-def test_a_record_grows_and_is_cut():
+def test_a_record_grows_and_is_cut() -> None:
     record = record_game(STORM, (2, 3), opening_plies=2, notes=(Note(1.5), Note(comment="so")))
     longer = record.extended(4, None)
     assert (longer.actions, longer.note(1), longer.note(2)) == (
@@ -123,13 +126,13 @@ def test_a_record_grows_and_is_cut():
     assert record_game(STORM).extended(2, None) == record_game(STORM, (2,))
 
 
-def test_equal_games_are_equal_records():
+def test_equal_games_are_equal_records() -> None:
     record = record_game(STORM, (2, 3))
     assert record == replace(record, notes=(Note(), Note()))
     assert hash(record) == hash(record_game(STORM, (2, 3)))
 
 
-def test_only_a_finished_game_has_points():
+def test_only_a_finished_game_has_points() -> None:
     with pytest.raises(GameRecordError, match="left after 2 plies has no outcome"):
         record_game(STORM, (2, 3)).points_of(0)
 

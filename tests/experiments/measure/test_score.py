@@ -3,6 +3,8 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ STORM = GAMES["storm"]
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The protocol with a few openings and positions of each ply."""
     truth = shipped_truth_set().first_of_each_ply(5)
     monkeypatch.setattr(protocol, "shipped_truth_set", lambda: truth)
@@ -37,7 +39,7 @@ def small(monkeypatch):
     return truth
 
 
-def test_openings_are_legal_distinct_and_of_the_promised_length():
+def test_openings_are_legal_distinct_and_of_the_promised_length() -> None:
     for mode, plies, count in (("storm", 2, 48), ("sudden-death", 4, 624)):
         game = GAMES[mode]
         openings = load_openings(game)
@@ -54,7 +56,7 @@ def test_openings_are_legal_distinct_and_of_the_promised_length():
         for two in STORM.legal_actions(STORM.apply(first, one))}
 
 
-def test_best_and_worst_moves_are_told_from_chance():
+def test_best_and_worst_moves_are_told_from_chance() -> None:
     truth = shipped_truth_set()
     regrets = truth.regrets
     perfect = move_rows(truth, np.nanmin(regrets, axis=1), np.ones(len(truth)))
@@ -68,7 +70,7 @@ def test_best_and_worst_moves_are_told_from_chance():
     assert perfect[0].moves == len(truth)
 
 
-def test_every_ply_counts_alike_however_many_positions_it_has():
+def test_every_ply_counts_alike_however_many_positions_it_has() -> None:
     truth = shipped_truth_set()
     plies = truth.states["ply"]
     rows = move_rows(truth, plies.astype(np.float64), (plies == 15).astype(np.float64))
@@ -77,7 +79,7 @@ def test_every_ply_counts_alike_however_many_positions_it_has():
     assert rows[1].optimal.estimate == pytest.approx(1 / 10)
 
 
-def test_an_interval_over_strata_is_that_of_the_textbook():
+def test_an_interval_over_strata_is_that_of_the_textbook() -> None:
     rng = np.random.default_rng(0)
     strata = [rng.normal(mean, 1 + mean, 50 + 20 * mean) for mean in range(3)]
     interval = stratified_mean_interval(strata)
@@ -93,7 +95,7 @@ def test_an_interval_over_strata_is_that_of_the_textbook():
         stratified_mean_interval([np.ones(2), np.ones(0)])
 
 
-def test_the_random_player_scores_what_chance_says():
+def test_the_random_player_scores_what_chance_says() -> None:
     """Its moves on the truth set, within five standard errors of the exact expectation."""
     truth = shipped_truth_set()
     tasks = [protocol.MovesTask(STORM.rules, "random", first)
@@ -106,8 +108,8 @@ def test_the_random_player_scores_what_chance_says():
         assert abs(played.regret.estimate - expected.regret.estimate) < 5 * error
 
 
-def test_the_order_in_which_tasks_are_done_changes_nothing(small):
-    def backwards(function, tasks, on_done):
+def test_the_order_in_which_tasks_are_done_changes_nothing(small: Any) -> None:
+    def backwards(function: Any, tasks: Any, on_done: Any) -> Any:
         results = map_here(function, tasks[::-1], on_done)
         return results[::-1]
 
@@ -121,7 +123,7 @@ def test_the_order_in_which_tasks_are_done_changes_nothing(small):
     assert here.moves[0].moves == len(small)
 
 
-def test_sudden_death_has_points_alone(small):
+def test_sudden_death_has_points_alone(small: Any) -> None:
     found = score(GAMES["sudden-death"], "random", map_here)
     assert found.moves == ()
     assert [row.games for row in found.points] == [12] * 3
@@ -129,7 +131,9 @@ def test_sudden_death_has_points_alone(small):
 
 
 @pytest.mark.parametrize("mode", GAMES)
-def test_the_command_writes_table_row_and_results(small, mode, tmp_path, capsys):
+def test_the_command_writes_table_row_and_results(
+    small: Any, mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ScoreOptions(agent="greedy", mode=mode, runs=tmp_path, name="one",
                            json=tmp_path / "score.json")
     command.run(options)
@@ -147,17 +151,17 @@ def test_the_command_writes_table_row_and_results(small, mode, tmp_path, capsys)
     assert row in (tmp_path / "one" / "report.md").read_text()
 
 
-def test_an_agent_that_is_unknown_leaves_no_folder(tmp_path):
+def test_an_agent_that_is_unknown_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="nobody"):
         command.run(ScoreOptions(agent="nobody", runs=tmp_path))
     assert not list(tmp_path.iterdir())
 
 
-def test_an_agent_of_ones_own_is_scored(small, monkeypatch):
+def test_an_agent_of_ones_own_is_scored(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class First:
         name = "first"
 
-        def select_actions(self, states, rng):
+        def select_actions(self, states: Any, rng: Any) -> Any:
             return STORM.legal_action_masks(states).argmax(axis=1)
 
     monkeypatch.setitem(_registered, "first", lambda arguments, game: First())

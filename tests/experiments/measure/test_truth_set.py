@@ -1,6 +1,8 @@
 """The truth set: as large as it says, and true."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ STORM = Game(load_ruleset("storm"))
 PROVEN_AGAIN = dict.fromkeys(range(9, 16), 6) | {8: 2, 7: 1}
 
 
-def test_it_is_as_large_and_as_mixed_as_its_card_says():
+def test_it_is_as_large_and_as_mixed_as_its_card_says() -> None:
     truth = shipped_truth_set()
     assert len(truth) >= 20_000
     plies, counts = np.unique(truth.states["ply"], return_counts=True)
@@ -39,7 +41,7 @@ def test_it_is_as_large_and_as_mixed_as_its_card_says():
         assert np.count_nonzero(truth.sources == number) == told > 0
 
 
-def test_positions_are_distinct_up_to_symmetry_and_leave_a_choice():
+def test_positions_are_distinct_up_to_symmetry_and_leave_a_choice() -> None:
     truth = shipped_truth_set()
     keys = {(key_of(STORM, position), position.ply) for position in unstack(truth.states)}
     assert len(keys) == len(truth)
@@ -47,7 +49,7 @@ def test_positions_are_distinct_up_to_symmetry_and_leave_a_choice():
     assert np.array_equal(truth.values != ILLEGAL, STORM.legal_action_masks(truth.states) == 1)
 
 
-def test_early_plies_agree_with_the_book():
+def test_early_plies_agree_with_the_book() -> None:
     truth, play = shipped_truth_set(), PerfectPlay(STORM)
     early = np.isin(truth.states["ply"], WHOLE_PLIES)
     assert early.sum() == 6 + 44
@@ -55,7 +57,7 @@ def test_early_plies_agree_with_the_book():
         assert values.max() == play.value(position)
 
 
-def test_a_random_sample_is_proven_anew():
+def test_a_random_sample_is_proven_anew() -> None:
     truth, play = shipped_truth_set(), PerfectPlay(STORM)
     rng = np.random.default_rng(11)
     for ply, count in PROVEN_AGAIN.items():
@@ -69,13 +71,13 @@ def test_a_random_sample_is_proven_anew():
             assert proven == stored, STORM.format_position(position)
 
 
-def _margin_at_the_end(position, action):
+def _margin_at_the_end(position: Any, action: Any) -> Any:
     """The mover's margin where the action ends the game, by the rules alone."""
     first, second = STORM.victory_points(STORM.apply(position, action))
     return first - second if position.ply % 2 == 0 else second - first
 
 
-def test_regrets_are_what_is_lost_against_the_best_move():
+def test_regrets_are_what_is_lost_against_the_best_move() -> None:
     truth = shipped_truth_set().first_of_each_ply(3, 6)
     assert truth.states["ply"].tolist() == [ply for ply in range(6, 16) for _ in range(3)]
     for values, regrets in zip(truth.values, truth.regrets, strict=True):
@@ -85,7 +87,7 @@ def test_regrets_are_what_is_lost_against_the_best_move():
         assert regrets[legal].min() == 0
 
 
-def test_the_same_seed_makes_the_same_file(tmp_path):
+def test_the_same_seed_makes_the_same_file(tmp_path: Path) -> None:
     for name, seed in (("one", 3), ("two", 3), ("other", 4)):
         truth = make_truth_set(STORM, ("random", "greedy"), seed, {12: 4, 15: 6})
         save_truth_set(tmp_path / f"{name}.npz", truth)
@@ -98,14 +100,14 @@ def test_the_same_seed_makes_the_same_file(tmp_path):
 
 
 @pytest.fixture
-def copy(tmp_path):
+def copy(tmp_path: Path) -> Any:
     """A small truth set in a file."""
     path = tmp_path / "truth.npz"
     save_truth_set(path, shipped_truth_set().first_of_each_ply(1, 12))
     return path
 
 
-def test_damage_is_noticed(copy):
+def test_damage_is_noticed(copy: Any) -> None:
     assert len(load_truth_set(copy)) == 4
     data = bytearray(copy.read_bytes())
     data[len(data) // 2] ^= 1
@@ -117,13 +119,15 @@ def test_damage_is_noticed(copy):
 @pytest.mark.parametrize(("changes", "message"), [
     ({"positions": 5}, "has 4 states"), ({"format": 2}, "format 2; allowed: 1"),
     ({"sources": None}, "allowed: a JSON object with")])
-def test_a_card_that_tells_something_else_is_refused(copy, changes, message):
+def test_a_card_that_tells_something_else_is_refused(
+    copy: Any, changes: dict[str, Any], message: str
+) -> None:
     card = copy.with_suffix(".json")
     card.write_text(json.dumps(json.loads(card.read_text()) | changes))
     with pytest.raises(TruthSetError, match=message):
         load_truth_set(copy)
 
 
-def test_a_missing_file_is_one_message(tmp_path):
+def test_a_missing_file_is_one_message(tmp_path: Path) -> None:
     with pytest.raises(TruthSetError, match="cannot read truth set"):
         load_truth_set(tmp_path / "none.npz")

@@ -33,7 +33,9 @@ SMALL = Game(Ruleset.from_dict({"name": "small", "mode": "storm", "factions_per_
 
 
 @pytest.fixture
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
     """Plays with piped lines in an empty folder, by default a game of four plies; what it printed.
     """
     monkeypatch.chdir(tmp_path)
@@ -63,7 +65,7 @@ def names(game: GameRecord) -> list[str]:
 # Playing
 
 
-def test_a_whole_game_of_two_persons(play):
+def test_a_whole_game_of_two_persons(play: Any) -> None:
     output = play("W3\nnd\n\n sC \nE5\nboard\nquit\nW3\n", seat="both", save_games=Path("g.castle"))
     assert "A> W3" in output
     assert "B> nd" in output
@@ -79,7 +81,7 @@ def test_a_whole_game_of_two_persons(play):
     assert output.count("over> ") == 2  # `board` and `quit`; nothing is read after that
 
 
-def test_the_end_of_the_input_leaves_the_game(play):
+def test_the_end_of_the_input_leaves_the_game(play: Any) -> None:
     output = play("W3\nNd", seat="both", save_games=Path("g.castle"))
     assert re.search(r"Left at ply 2, A to B \d+ to \d+ VP: W3 Nd$", output.strip())
     assert only_game("g.castle").outcome is None
@@ -87,7 +89,7 @@ def test_the_end_of_the_input_leaves_the_game(play):
     assert not Path("none.castle").exists()
 
 
-def test_moves_by_their_numbers(play):
+def test_moves_by_their_numbers(play: Any) -> None:
     legal = [SMALL.format_action(action) for action in SMALL.legal_actions(SMALL.initial_state())]
     output = play("moves\n3\n", seat="both", save_games=Path("g.castle"))
     assert re.findall(r" *(\d+) ([NSWE]\w)(?:  |\n)", output) == [
@@ -95,14 +97,14 @@ def test_moves_by_their_numbers(play):
     assert names(only_game("g.castle")) == [legal[2]]
 
 
-def test_steps_of_sudden_death(play):
+def test_steps_of_sudden_death(play: Any) -> None:
     output = play("Nc\nW3\nc4c5\nmoves\n", mode="sudden-death", seat="both",
                   save_games=Path("g.castle"))
     assert "A played c4c5" in output
     assert names(only_game("g.castle")) == ["Nc", "W3", "c4c5"]
 
 
-def test_the_agent_begins_against_seat_1(play):
+def test_the_agent_begins_against_seat_1(play: Any) -> None:
     output = play("1\n", seat="1", save_games=Path("g.castle"))
     assert output.index("A played") < output.index("B> 1")
     saved = only_game("g.castle")
@@ -110,7 +112,7 @@ def test_the_agent_begins_against_seat_1(play):
     assert saved.plies == 3
 
 
-def test_from_a_position(play):
+def test_from_a_position(play: Any) -> None:
     start = SMALL.apply(SMALL.initial_state(), SMALL.parse_action("W3"))
     play("Nd\n", seat="both", start=SMALL.format_position(start), save_games=Path("g.castle"))
     saved = only_game("g.castle")
@@ -118,7 +120,7 @@ def test_from_a_position(play):
     assert names(saved) == ["Nd"]
 
 
-def test_forced_passes_need_nobody(play):
+def test_forced_passes_need_nobody(play: Any) -> None:
     Path("blocked.toml").write_text(f"mode = 'storm'\nstrongholds = {BLOCKED['strongholds']}\n")
     output = play("moves\nboard\n", ruleset="blocked.toml", seat="both")
     assert "Over at ply 16, a draw" in output
@@ -127,7 +129,7 @@ def test_forced_passes_need_nobody(play):
         play("undo\n", ruleset="blocked.toml", seat="both")
 
 
-def test_two_agents_play_by_themselves(play):
+def test_two_agents_play_by_themselves(play: Any) -> None:
     output = play("new\n", seat="none", first="greedy", save_games=Path("g.castle"))
     assert output.count("Over at ply 4") == 2
     first, second = read_games("g.castle")
@@ -140,7 +142,7 @@ def test_two_agents_play_by_themselves(play):
 # Commands
 
 
-def test_undo_goes_back_to_the_last_choice(play):
+def test_undo_goes_back_to_the_last_choice(play: Any) -> None:
     output = play("W3\nundo\nW3\nundo\n",
                   save_games=Path("g.castle"))
     replies = re.findall(r"B played (\w+)", output)
@@ -150,13 +152,13 @@ def test_undo_goes_back_to_the_last_choice(play):
     assert not Path("g.castle").exists()
 
 
-def test_undo_after_the_end(play):
+def test_undo_after_the_end(play: Any) -> None:
     play("W3\nNd\nSc\nE5\nundo\nW4\n", seat="both", save_games=Path("g.castle"))
     assert names(only_game("g.castle")) == ["W3", "Nd", "Sc", "W4"]
 
 
 @pytest.mark.parametrize("moves", ["", "W3\nNd\n"])
-def test_why_and_hint_tell_the_values_of_the_moves(play, moves):
+def test_why_and_hint_tell_the_values_of_the_moves(play: Any, moves: str) -> None:
     output = play(f"{moves}why\nhint\n", seat="both")
     state = SMALL.initial_state()
     for name in moves.split():
@@ -174,19 +176,19 @@ def test_why_and_hint_tell_the_values_of_the_moves(play, moves):
     assert f"\nA {told[3]}.\nMargin" in output
 
 
-def test_values_are_seen_from_the_player_to_move(play):
+def test_values_are_seen_from_the_player_to_move(play: Any) -> None:
     output = play("W3\nhint\n", seat="both")
     state = SMALL.apply(SMALL.initial_state(), SMALL.parse_action("W3"))
     assert f": B {in_words(analyse_moves(SMALL, state).best_value, None)}\n" in output
 
 
-def test_help_lists_all_commands(play):
+def test_help_lists_all_commands(play: Any) -> None:
     output = play("help\n", seat="both")
     for command in ("moves", "hint", "why", "undo", "board", "save", "new", "help", "quit"):
         assert re.search(rf"^{command}\b", output, re.MULTILINE)
 
 
-def test_save_writes_new_files_and_its_own_again(play):
+def test_save_writes_new_files_and_its_own_again(play: Any) -> None:
     output = play("W3\nsave a game.castle\nNd\nsave a game.castle\n", seat="both")
     assert output.count("Saved: a game.castle") == 2
     assert names(only_game("a game.castle")) == ["W3", "Nd"]
@@ -208,7 +210,9 @@ def test_save_writes_new_files_and_its_own_again(play):
     ("hint now", "'hint now' is no action"), ("pass", "only when no other"),
     ("\ufffd\0", "is no action"),
     ("save", "needs the name")])
-def test_a_wrong_line_changes_nothing(play, capsys, line, message):
+def test_a_wrong_line_changes_nothing(
+    play: Any, capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
     with pytest.raises(OptionError, match=r"^lines of the input .* nothing: 1,") as caught:
         play(f"{line}\nW3\n", seat="both", save_games=Path("g.castle"))
     assert repr(line[:80]) in str(caught.value)
@@ -216,7 +220,7 @@ def test_a_wrong_line_changes_nothing(play, capsys, line, message):
     assert names(only_game("g.castle")) == ["W3"]
 
 
-def test_players_of_each_seat():
+def test_players_of_each_seat() -> None:
     rules = STORM.rules
     assert players_of(rules) == ("human", "ppo-storm")
     assert players_of(load_ruleset("sudden-death")) == ("human", "ppo-sudden-death")
@@ -226,13 +230,13 @@ def test_players_of_each_seat():
     assert players_of(rules, "none", "mcts:9") == ("ppo-storm", "mcts:9")
 
 
-def test_the_same_seed_and_moves_bring_the_same_replies(play):
+def test_the_same_seed_and_moves_bring_the_same_replies(play: Any) -> None:
     outputs = [play("1\n1\n", seed=seed) for seed in (1, 1, 2, 3, 4)]
     assert outputs[0] == outputs[1]
     assert len(set(outputs)) > 1
 
 
-def test_the_page_gets_the_game_and_the_players(play, monkeypatch):
+def test_the_page_gets_the_game_and_the_players(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Any] = []
     monkeypatch.setattr("experiments.web.serve", lambda *args, **keys: served.append((args, keys)))
     play("", mode="sudden-death", seat="1", against="greedy", seed=None, web=True, port=0,
@@ -244,7 +248,7 @@ def test_the_page_gets_the_game_and_the_players(play, monkeypatch):
 # Parts
 
 
-def test_a_game_that_was_taken_back_is_as_it_was():
+def test_a_game_that_was_taken_back_is_as_it_was() -> None:
     live = new_game(SMALL.rules, (HUMAN, HUMAN), 0)
     before = live.record
     live.play(SMALL.parse_action("W3"))
@@ -254,7 +258,7 @@ def test_a_game_that_was_taken_back_is_as_it_was():
         SMALL.initial_state(), [SMALL.initial_state()], before)
 
 
-def test_undo_takes_back_the_last_choice_of_a_person():
+def test_undo_takes_back_the_last_choice_of_a_person() -> None:
     live = new_game(STORM.rules, ("greedy", HUMAN), 0)
     for name in ("Nc", "W3", "Nd"):
         live.play(STORM.parse_action(name))
@@ -265,7 +269,7 @@ def test_undo_takes_back_the_last_choice_of_a_person():
     assert (live.undo(), live.plies, live.record.players) == (1, 0, ("greedy", "random"))
 
 
-def test_a_forced_pass_is_no_choice():
+def test_a_forced_pass_is_no_choice() -> None:
     live = new_game(Game(Ruleset.from_dict(BLOCKED)).rules, (HUMAN, HUMAN), 0)
     assert live.is_forced
     live.play(PASS)
@@ -273,7 +277,7 @@ def test_a_forced_pass_is_no_choice():
         live.undo()
 
 
-def test_each_game_has_random_streams_of_its_own():
+def test_each_game_has_random_streams_of_its_own() -> None:
     live = new_game(STORM.rules, ("random", HUMAN), 7)
     turns = [live.turn(), live.another().turn(), new_game(STORM.rules, live.players, 8).turn()]
     assert len({turn.seed for turn in turns}) == 3
@@ -281,14 +285,14 @@ def test_each_game_has_random_streams_of_its_own():
     assert new_game(STORM.rules, live.players, 7).turn() == turns[0]
 
 
-def test_columns_fit_the_screen():
+def test_columns_fit_the_screen() -> None:
     text = columns([f"{number:>2} c3c4" for number in range(56)])
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.split()) == 112
     assert columns([]) == ""
 
 
-def test_what_a_task_raises_comes_out():
+def test_what_a_task_raises_comes_out() -> None:
     def fail() -> None:
         raise RunError("no")
 
@@ -297,7 +301,9 @@ def test_what_a_task_raises_comes_out():
     assert interruptible(lambda: 3) == 3
 
 
-def test_ctrl_c_while_a_person_thinks_keeps_the_game(play, monkeypatch):
+def test_ctrl_c_while_a_person_thinks_keeps_the_game(
+    play: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = iter(["W3"])
 
     def ask(self: Terminal, prompt: str) -> str:
@@ -353,7 +359,7 @@ PROMPT = "A> (?!pushed)"
 
 
 @pytest.mark.parametrize("no_colour", [False, True])
-def test_in_a_terminal(tmp_path, no_colour):
+def test_in_a_terminal(tmp_path: Path, no_colour: bool) -> None:
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("NO_COLOR", "FORCE_COLOR")}
     environment |= {"TERM": "xterm-256color", "COLUMNS": "80"}
@@ -385,7 +391,7 @@ def test_in_a_terminal(tmp_path, no_colour):
     assert names(saved)[0] == "W3"
 
 
-def test_in_a_pipe(tmp_path):
+def test_in_a_pipe(tmp_path: Path) -> None:
     done = subprocess.run(command("--against", "greedy", "--seed", "1"), input=b"W3\n\xff\xfe\n",
                           cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
@@ -403,7 +409,7 @@ def saved_game(path: str, *moves: str, players: tuple[str, str] = ("human", "gre
     Path(path).write_text(format_game(record))
 
 
-def test_a_saved_game_goes_on_against_its_agent(play) -> None:
+def test_a_saved_game_goes_on_against_its_agent(play: Any) -> None:
     saved_game("g.castle", "W3")
     before = Path("g.castle").read_bytes()
     play("1\n", ruleset=None, load=Path("g.castle"), against=None, seed=None,
@@ -414,7 +420,7 @@ def test_a_saved_game_goes_on_against_its_agent(play) -> None:
     assert Path("g.castle").read_bytes() == before
 
 
-def test_what_is_undone_and_what_is_a_variation_of_a_loaded_game(play) -> None:
+def test_what_is_undone_and_what_is_a_variation_of_a_loaded_game(play: Any) -> None:
     variation = Variation(0, (SMALL.parse_action("Nc"),))
     record = record_game(SMALL.rules, [SMALL.parse_action("W3")], variations=(variation,))
     Path("g.castle").write_text(format_game(record))
@@ -428,12 +434,14 @@ def test_what_is_undone_and_what_is_a_variation_of_a_loaded_game(play) -> None:
 @pytest.mark.parametrize(("players", "seats"), [
     (("human", "greedy"), ("human", "greedy")), (("greedy", "human"), ("greedy", "human")),
     (("human", "ppo:weights"), ("human", "human")), (("greedy", "greedy"), ("human", "human"))])
-def test_a_file_seats_agents_that_read_no_files(players, seats) -> None:
+def test_a_file_seats_agents_that_read_no_files(
+    players: tuple[str, ...], seats: tuple[str, ...]
+) -> None:
     assert seats_of(record_game(SMALL.rules, players=players)) == seats
 
 
 @pytest.mark.parametrize("others", [{"ruleset": "storm"}, {"start": "6"}, {"seed": 0}])
-def test_a_file_tells_its_own_game(play, others) -> None:
+def test_a_file_tells_its_own_game(play: Any, others: dict[str, Any]) -> None:
     saved_game("g.castle", "W3")
     with pytest.raises(OptionError, match=rf"--load with {next(iter(others))}; allowed: none"):
         play("", **{"ruleset": None, "against": None, "seed": None, "load": Path("g.castle")}

@@ -2,6 +2,7 @@
 
 import io
 import math
+from typing import Any
 
 import pytest
 import rich.console
@@ -31,32 +32,32 @@ RECORDS = [GameRecord(load_ruleset("storm"), (action,),
 UNKNOWN = Interval(2, float("nan"), float("nan"))
 
 
-def shown(table):
+def shown(table: Any) -> Any:
     """What the terminal would show."""
     console = rich.console.Console(file=io.StringIO(), width=200, color_system=None)
     console.print(to_rich(table))
     return console.file.getvalue()
 
 
-def test_markdown():
+def test_markdown() -> None:
     table = Table("results", ("player", "points"), (("a|b", "3"), ("c\nd", "12.5")),
                   frozenset({1}))
     assert to_markdown(table) == ("| player | points |\n| :-- | --: |\n| a\\|b | 3 |\n"
                                   "| c d | 12.5 |\n")
 
 
-def test_rich_shows_text_and_no_markup():
+def test_rich_shows_text_and_no_markup() -> None:
     text = shown(Table("[b]title", ("player",), (("[red]a[/red]",),)))
     assert "[b]title" in text
     assert "[red]a[/red]" in text
 
 
-def test_row_of_another_length_is_refused():
+def test_row_of_another_length_is_refused() -> None:
     with pytest.raises(OptionError, match="has 1 cells; allowed: 2"):
         Table("t", ("a", "b"), (("x",),))
 
 
-def test_intervals_as_text():
+def test_intervals_as_text() -> None:
     assert percent(Interval(0.625, 0.581, 0.667)) == "62.5% [58.1, 66.7]"
     assert signed(Interval(1.25, -0.5, 3)) == "+1.25 [-0.50, +3.00]"
     assert plain(Interval(1.25, 0.9, 1.6)) == "1.25 [0.90, 1.60]"
@@ -67,7 +68,7 @@ def test_intervals_as_text():
     assert percent(UNKNOWN) == "200.0%"
 
 
-def test_tables_of_results():
+def test_tables_of_results() -> None:
     summary = to_markdown(summary_table(summarise(RECORDS, "a", "b").rows, "results"))
     assert "| storm | a | b | both | 3 | 3 | 2 / 1 / 0 | 83.3% [" in summary
     assert "turn_limit 3 |" in summary

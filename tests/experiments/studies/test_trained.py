@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -39,7 +40,7 @@ baselines = ["random"]
 """
 
 
-def test_the_shipped_study_has_three_seeds_and_changes_one_thing_at_a_time():
+def test_the_shipped_study_has_three_seeds_and_changes_one_thing_at_a_time() -> None:
     study = load_study("ablation")
     assert all([cell.seed for cell in cells] == [0, 1, 2] for cells in study.variants.values())
     base = study.variants[BASE][0].params["config"]
@@ -48,7 +49,9 @@ def test_the_shipped_study_has_three_seeds_and_changes_one_thing_at_a_time():
         assert sum(config[key] != base[key] for key in base) == (variant != BASE), variant
 
 
-def test_each_training_is_done_once_and_shown_in_the_table(tmp_path, monkeypatch, capsys):
+def test_each_training_is_done_once_and_shown_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "tiny.toml").write_text(TINY.replace("two epochs", "two passes"))
     run(Ablate(study=str(tmp_path / "tiny.toml"), name="tiny", runs=tmp_path))
     folder = tmp_path / "tiny"
@@ -72,7 +75,7 @@ def test_each_training_is_done_once_and_shown_in_the_table(tmp_path, monkeypatch
     assert (folder / "cells.jsonl").read_bytes() == before
 
 
-def test_a_config_that_is_no_good_is_told_before_anything_is_trained(tmp_path):
+def test_a_config_that_is_no_good_is_told_before_anything_is_trained(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(TINY.replace("n_epochs = 2", "n_epochs = 0"))
     with pytest.raises(CastleError, match="n_epochs is 0; allowed"):
         run(Ablate(study=str(tmp_path / "bad.toml"), name="bad", runs=tmp_path))
@@ -88,12 +91,12 @@ def test_a_config_that_is_no_good_is_told_before_anything_is_trained(tmp_path):
     ("{n_epochs = 2}", "1", "key 'variants.two epochs' is 1; allowed: a table"),
     ("{n_epochs = 2}", "{algorithm = 'luck'}", "algorithm' is 'luck'; allowed: ppo"),
 ])
-def test_a_wrong_study_is_refused(old, new, message):
+def test_a_wrong_study_is_refused(old: str, new: str, message: str) -> None:
     with pytest.raises(CastleError, match=message):
         parse_study(TINY.replace(old, new), "tiny")
 
 
-def test_the_table_has_means_over_seeds():
+def test_the_table_has_means_over_seeds() -> None:
     study = parse_study(TINY, "tiny")
     rows = {}
     for cells in study.variants.values():
@@ -107,7 +110,7 @@ def test_the_table_has_means_over_seeds():
     assert table.rows[0][2:4] == ("–", "5")
 
 
-def test_intervals_are_those_of_students_t():
+def test_intervals_are_those_of_students_t() -> None:
     """Three values with mean 2 and standard error 1/sqrt(3); t(0.975, 2) = 4.3027."""
     interval = student_mean_interval([1.0, 2.0, 3.0])
     assert interval.estimate == 2
@@ -115,7 +118,7 @@ def test_intervals_are_those_of_students_t():
     assert not student_mean_interval([1.0]).is_known
 
 
-def test_the_history_of_evaluations_is_kept(tmp_path):
+def test_the_history_of_evaluations_is_kept(tmp_path: Path) -> None:
     text = TINY.replace("games = 4", "games = 4\nevaluations = 2").replace("[0, 1]", "[0]")
     (tmp_path / "tiny.toml").write_text(text)
     run(Ablate(study=str(tmp_path / "tiny.toml"), name="tiny", runs=tmp_path))
@@ -136,7 +139,7 @@ class Luck(RunConfig):
     algorithm: ClassVar[Any] = "luck"
 
 
-def test_variants_may_have_other_algorithms(monkeypatch):
+def test_variants_may_have_other_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their options are their own; cells of the default are those that they always were."""
     monkeypatch.setattr(config, "CONFIGS", {**config.CONFIGS, "luck": Luck})
     monkeypatch.setattr("experiments.studies.trained.study.ALGORITHMS", ("ppo", "luck"))
@@ -149,8 +152,10 @@ def test_variants_may_have_other_algorithms(monkeypatch):
         cell.key for cell in study.cells() if "algorithm" not in cell.params}
 
 
-def test_failed_trainings_are_told_after_the_report(tmp_path, monkeypatch):
-    def fail(*given):
+def test_failed_trainings_are_told_after_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any) -> None:
         raise ValueError("no luck")
 
     monkeypatch.setattr("experiments.studies.trained.cells.train", fail)

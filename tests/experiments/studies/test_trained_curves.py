@@ -1,6 +1,8 @@
 """Learning curves: a plain yardstick that trains as the library has it, and the picture of all."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +20,17 @@ STORM = Game(load_ruleset("storm"))
 ROLLOUT = 2048
 
 
-def evaluation(steps, minutes, points, regret):
+def evaluation(steps: Any, minutes: Any, points: Any, regret: Any) -> Any:
     """An evaluation as trainings make them."""
     return {"steps": steps, "cpu_minutes": minutes,
             "rows": [{"opponent": name, "win_rate": points} for name in ("random", "greedy")],
             "regret": None if regret is None else {"estimate": regret, "low": None, "high": None}}
 
 
-def test_plain_training_is_measured_from_the_untrained_network_on():
+def test_plain_training_is_measured_from_the_untrained_network_on() -> None:
     chosen = []
 
-    def evaluate(agent):
+    def evaluate(agent: Any) -> Any:
         states = STORM.initial_states(3)
         actions = agent.select_actions(states, np.random.default_rng(0))
         assert (STORM.legal_action_masks(states)[np.arange(3), actions] == 1).all()
@@ -49,17 +51,17 @@ def test_plain_training_is_measured_from_the_untrained_network_on():
 @pytest.mark.parametrize(("given", "message"), [
     ({"channels": 3}, "unknown training option 'channels'; allowed: steps"),
     ({"num_envs": 0}, "num_envs is 0; allowed")])
-def test_a_wrong_option_of_a_plain_training_is_refused(given, message):
+def test_a_wrong_option_of_a_plain_training_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         config_of({"algorithm": PLAIN, "config": given}, 0)
 
 
-def test_an_unknown_algorithm_is_refused():
+def test_an_unknown_algorithm_is_refused() -> None:
     with pytest.raises(OptionError, match="algorithm is 'dqn'; allowed: ppo, az, plain"):
         config_of({"algorithm": "dqn", "config": {}}, 0)
 
 
-def test_the_shipped_study_trains_three_ways_with_three_seeds():
+def test_the_shipped_study_trains_three_ways_with_three_seeds() -> None:
     study = load_study("curves")
     assert [[cell.seed for cell in cells] for cells in study.variants.values()] == [[0, 1, 2]] * 3
     params = [cells[0].params for cells in study.variants.values()]
@@ -70,7 +72,7 @@ def test_the_shipped_study_trains_three_ways_with_three_seeds():
         assert config_of(given, 1).steps == config["steps"]
 
 
-def test_a_curve_has_the_evaluations_of_all_seeds_side_by_side():
+def test_a_curve_has_the_evaluations_of_all_seeds_side_by_side() -> None:
     seeds = [[evaluation(0, 0.0, 0.1, 3.0), evaluation(100, 1.0, 0.4, 2.0)],
              [evaluation(0, 0.0, 0.2, 2.5), evaluation(100, 1.5, 0.5, 1.0)]]
     assert curve_of(seeds) == [
@@ -80,7 +82,7 @@ def test_a_curve_has_the_evaluations_of_all_seeds_side_by_side():
 
 
 @pytest.mark.parametrize("regret", [2.0, None])
-def test_the_picture_is_drawn_with_and_without_regret(tmp_path, regret):
+def test_the_picture_is_drawn_with_and_without_regret(tmp_path: Path, regret: float | None) -> None:
     seeds = [[evaluation(100 * k, k + 0.1 * seed, 0.2 * k, regret) for k in range(4)]
              for seed in range(3)]
     learning_curves({"one": curve_of(seeds), "$other$": curve_of(seeds[:1])},
@@ -104,7 +106,9 @@ evaluations = 3
 """
 
 
-def test_the_report_shows_the_curves_of_trainings_that_were_measured_on_the_way(tmp_path):
+def test_the_report_shows_the_curves_of_trainings_that_were_measured_on_the_way(
+    tmp_path: Path
+) -> None:
     study = parse_study(TINY, "tiny")
     (cell,) = study.cells()
     evaluations = [evaluation(1000 * k, k, 0.2 * k, 3.0 - k / 2) for k in range(4)]

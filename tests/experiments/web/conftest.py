@@ -1,5 +1,8 @@
 """One server and one browser for all tests of the page."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from browsing import BROWSER, DRIVER, WIDE, Page, browser, faults
 
@@ -7,18 +10,18 @@ from experiments.web import serving
 
 
 @pytest.fixture(scope="session")
-def address():
+def address() -> Iterator[Any]:
     with serving() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def downloads(tmp_path_factory):
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tmp_path_factory.mktemp("downloads")
 
 
 @pytest.fixture(scope="session")
-def driver(downloads):
+def driver(downloads: Any) -> Iterator[Any]:
     if BROWSER is None or DRIVER is None:
         pytest.skip("needs Chromium and its driver (Debian: apt-get install chromium "
                     "chromium-driver)")
@@ -27,7 +30,7 @@ def driver(downloads):
 
 
 @pytest.fixture
-def page(driver, address):
+def page(driver: Any, address: str) -> Iterator[Any]:
     """The page as somebody opens it who has been here before."""
     faults(driver)
     page = Page(driver, address)

@@ -7,7 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -45,19 +48,19 @@ SUDDEN_DEATH = Game(load_ruleset("sudden-death"))
 
 
 @pytest.fixture(scope="module")
-def web():
+def web() -> Iterator[Any]:
     with TestClient(create_app(), base_url=ADDRESS) as client:
         yield client
 
 
-def begin(web, ruleset="storm", players=("human", "human"), **more):
+def begin(web: Any, ruleset: Any = "storm", players: Any = ("human", "human"), **more: Any) -> Any:
     answer = web.post("/api/games",
                       json={"ruleset": ruleset, "players": list(players), **more})
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
-def move(web, game, name, at=None):
+def move(web: Any, game: Game, name: str, at: Any = None) -> Any:
     """Make a move by its text."""
     at = len(game["moves"]) if at is None else at
     position = web.get(f"/api/games/{game['id']}/positions/{at}").json()
@@ -67,12 +70,12 @@ def move(web, game, name, at=None):
     return answer.json()
 
 
-def changed(game, **change):
+def changed(game: Game, **change: Any) -> Any:
     """A request that changes the game as the page with this answer sees it."""
     return change | {"version": game["version"]}
 
 
-def reply(web, game):
+def reply(web: Any, game: Game) -> Any:
     """Wait for the agent's move."""
     while not (answer := web.post(f"/api/games/{game['id']}/reply",
                                   json={"at": len(game["moves"])}).json())["moved"]:
@@ -80,14 +83,14 @@ def reply(web, game):
     return answer["game"]
 
 
-def final_analysis(web, game, at, seconds=2):
+def final_analysis(web: Any, game: Game, at: Any, seconds: Any = 2) -> Any:
     while not (answer := web.get(f"/api/games/{game['id']}/analysis/{at}",
                                  params={"seconds": seconds}).json())["done"]:
         pass
     return answer["found"]
 
 
-def refused(answer, status, *words):
+def refused(answer: Any, status: Any, *words: Any) -> Any:
     assert answer.status_code == status, answer.text
     message = answer.json()["error"]
     for word in words:
@@ -99,7 +102,7 @@ def refused(answer, status, *words):
 
 
 @pytest.mark.parametrize("rules", ["storm", "sudden-death", "sudden-death-step", "storm-towers"])
-def test_positions_tell_every_move_and_all_it_moves(web, rules):
+def test_positions_tell_every_move_and_all_it_moves(web: Any, rules: str) -> None:
     rng = np.random.default_rng(3)
     local = Game(load_ruleset(rules))
     state, game = local.initial_state(), begin(web, rules)
@@ -116,7 +119,7 @@ def test_positions_tell_every_move_and_all_it_moves(web, rules):
     assert game["position"]["outcome"]["margin"] == local.outcome(state).margin
 
 
-def shifted(position, chosen):
+def shifted(position: Any, chosen: Any) -> Any:
     """The tokens after every shift that a move tells."""
     tokens = list(position["tokens"])
     moved = [("AB"[chosen["player"]] if start is None else tokens[start], end)
@@ -130,7 +133,7 @@ def shifted(position, chosen):
     return "".join(tokens)
 
 
-def test_reasons_are_told_of_every_illegal_action(web):
+def test_reasons_are_told_of_every_illegal_action(web: Any) -> None:
     game = begin(web, "sudden-death")
     start = SUDDEN_DEATH.initial_state()
     url = f"/api/games/{game['id']}/positions"
@@ -143,7 +146,7 @@ def test_reasons_are_told_of_every_illegal_action(web):
     refused(web.get(f"{url}/1/explained"), 409, "after 1 moves")
 
 
-def test_rows_of_points_tell_the_squares_that_they_count(web):
+def test_rows_of_points_tell_the_squares_that_they_count(web: Any) -> None:
     points = {"captured": 1, "besieging": 1, "contact": 2, "controlled": 2, "survivor": 3}
     rules = {"mode": "storm", "victory_points": points}
     # The example of the rule book: circles on b4 and c5, a diamond on e4, one diamond lost.
@@ -156,7 +159,7 @@ def test_rows_of_points_tell_the_squares_that_they_count(web):
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_lessons_show_the_rules_in_play(web, name):
+def test_lessons_show_the_rules_in_play(web: Any, name: str) -> None:
     game = begin(web, name)
     local = Game(load_ruleset(name))
     lessons = {lesson["title"]: lesson
@@ -183,12 +186,12 @@ def test_lessons_show_the_rules_in_play(web, name):
     assert all(lessons["Victory Points"]["position"]["points"]["controlled"])
 
 
-def replace_player(state, player):
+def replace_player(state: Any, player: Any) -> Any:
     """The start with this player to move."""
     return state._replace(ply=player)
 
 
-def test_edited_rules_explain_themselves(web):
+def test_edited_rules_explain_themselves(web: Any) -> None:
     rules = {"mode": "sudden_death", "entry_style": "step", "steps_must_push": True,
              "max_plies": 44, "victory_points": {"captured": 7, "controlled": 0}}
     game = begin(web, rules)
@@ -199,7 +202,7 @@ def test_edited_rules_explain_themselves(web):
     assert "stronghold with more own" not in told
 
 
-def test_games_do_not_disturb_each_other(web):
+def test_games_do_not_disturb_each_other(web: Any) -> None:
     first, second = begin(web), begin(web)
     first = move(web, first, "W4")
     assert web.get(f"/api/games/{second['id']}").json() == second
@@ -208,7 +211,7 @@ def test_games_do_not_disturb_each_other(web):
     assert web.get(f"/api/games/{first['id']}").json() == first
 
 
-def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web):
+def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web: Any) -> None:
     game = begin(web)
     for name in ("W4", "Nd", "E3"):
         game = move(web, game, name)
@@ -216,7 +219,7 @@ def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web):
     assert [one["name"] for one in game["moves"]] == ["W4", "Sd"]
 
 
-def test_agents_answer_and_their_moves_follow_from_the_seed(web):
+def test_agents_answer_and_their_moves_follow_from_the_seed(web: Any) -> None:
     games = [begin(web, players=("mcts:50", "human"), seed=seed) for seed in (5, 5)]
     assert games[0]["waits_for"] == "agent"
     first, second = (reply(web, game) for game in games)
@@ -224,7 +227,9 @@ def test_agents_answer_and_their_moves_follow_from_the_seed(web):
     assert first["waits_for"] == "human"
 
 
-def test_the_page_and_the_terminal_play_the_same_game(web, tmp_path, monkeypatch):
+def test_the_page_and_the_terminal_play_the_same_game(
+    web: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("1\n1\n1\n"))
     run(Play(against="random", seat="1", seed=5, save_games=tmp_path / "g.castle"))
     (record,) = read_games(tmp_path / "g.castle")
@@ -236,13 +241,13 @@ def test_the_page_and_the_terminal_play_the_same_game(web, tmp_path, monkeypatch
     assert len(game["moves"]) == 7
 
 
-def test_a_person_who_has_not_chosen_has_nothing_to_take_back(web):
+def test_a_person_who_has_not_chosen_has_nothing_to_take_back(web: Any) -> None:
     game = reply(web, begin(web, players=("greedy", "human")))
     refused(web.post(f"/api/games/{game['id']}/undo", json=changed(game)), 409, "no move of yours")
     assert web.get(f"/api/games/{game['id']}").json() == game
 
 
-def test_undo_goes_back_to_the_persons_decision(web):
+def test_undo_goes_back_to_the_persons_decision(web: Any) -> None:
     game = begin(web, players=("human", "greedy"))
     game = reply(web, move(web, game, "W4"))
     game = move(web, game, game["position"]["moves"][0]["name"])
@@ -253,7 +258,7 @@ def test_undo_goes_back_to_the_persons_decision(web):
     refused(web.post(f"/api/games/{game['id']}/undo", json=changed(game)), 409, "no move")
 
 
-def test_seats_change_within_a_game(web):
+def test_seats_change_within_a_game(web: Any) -> None:
     game = move(web, begin(web), "W4")
     seats = changed(game, players=["human", "greedy"])
     game = web.post(f"/api/games/{game['id']}/seats", json=seats).json()
@@ -261,7 +266,7 @@ def test_seats_change_within_a_game(web):
     assert len(reply(web, game)["moves"]) == 2
 
 
-def test_a_forced_pass_is_a_move(web):
+def test_a_forced_pass_is_a_move(web: Any) -> None:
     rules = {"mode": "sudden_death", "strongholds": ["#.....", *["......"] * 5]}
     game = begin(web, rules)
     assert [one["name"] for one in game["position"]["moves"]] == ["pass"]
@@ -273,7 +278,7 @@ def test_a_forced_pass_is_a_move(web):
 # Files
 
 
-def test_saved_games_come_back(web):
+def test_saved_games_come_back(web: Any) -> None:
     game = begin(web, "sudden-death", players=("human", "random"), seed=9)
     for _ in range(4):
         game = reply(web, move(web, game, game["position"]["moves"][-1]["name"]))
@@ -286,7 +291,7 @@ def test_saved_games_come_back(web):
     assert web.get(f"/api/games/{loaded.json()['id']}/file").text == text
 
 
-def test_values_that_are_proven_go_into_the_file(web):
+def test_values_that_are_proven_go_into_the_file(web: Any) -> None:
     game = move(web, begin(web), "W4")
     found = final_analysis(web, game, 0)
     assert found["exact"]
@@ -295,7 +300,7 @@ def test_values_that_are_proven_go_into_the_file(web):
     assert saved.note(0).value == found["values"][str(saved.actions[0])]
 
 
-def test_comments_and_start_are_kept(web):
+def test_comments_and_start_are_kept(web: Any) -> None:
     start = STORM.parse_position("6/6/A1##2/B1##2/6/6 A - 7,7 0,0 4")
     saved = record_game(STORM.rules, [STORM.parse_action("Nc")], start, players=("Ann", "Bob"),
                         notes=(Note(2.0, "<b>\n{"),), comment="ende\u0301")
@@ -306,7 +311,7 @@ def test_comments_and_start_are_kept(web):
     assert web.get(f"/api/games/{game['id']}/file").text == text
 
 
-def test_one_of_several_games_is_opened(web):
+def test_one_of_several_games_is_opened(web: Any) -> None:
     text = "".join(format_game(record_game(STORM.rules, [action])) for action in (2, 3))
     game = web.post("/api/games/load", json={"text": text, "number": 2}).json()
     assert game["moves"][0]["name"] == "Nd"
@@ -316,13 +321,13 @@ def test_one_of_several_games_is_opened(web):
 
 
 @pytest.mark.parametrize("text", ["", "hello", "\x00", "castle-game: 1\n"])
-def test_wrong_files(web, text):
+def test_wrong_files(web: Any, text: str) -> None:
     answer = web.post("/api/games/load", json={"text": text, "name": "wrong.castle"})
     assert answer.status_code == 400
     assert "wrong.castle" in answer.json()["error"]
 
 
-def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web):
+def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web: Any) -> None:
     lines = format_game(record_game(STORM.rules, [2, 3])).splitlines()
     line = next(number for number, text in enumerate(lines, 1) if ". Nd" in text)
     lines[line - 1] = lines[line - 1].replace("Nd", "W6")
@@ -333,7 +338,7 @@ def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web):
 # Thinking
 
 
-def test_analysis_tells_values_and_the_regret_of_the_move_made(web):
+def test_analysis_tells_values_and_the_regret_of_the_move_made(web: Any) -> None:
     game = begin(web)
     for name in ("W4", "Nd", "E3"):
         game = move(web, game, name)
@@ -350,7 +355,7 @@ def test_analysis_tells_values_and_the_regret_of_the_move_made(web):
     assert (shown["regret"], shown["exact"]) == (found["regret"], True)
 
 
-def test_analysis_of_a_finished_game_is_refused(web):
+def test_analysis_of_a_finished_game_is_refused(web: Any) -> None:
     rules = {"mode": "storm", "factions_per_player": 1}
     game = move(web, move(web, begin(web, rules), "Nc"), "Nd")
     refused(web.get(f"/api/games/{game['id']}/analysis/2"), 400, "over")
@@ -358,7 +363,7 @@ def test_analysis_of_a_finished_game_is_refused(web):
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "61", "nan", "inf", "x"])
-def test_seconds_of_an_analysis_are_bounded(web, seconds):
+def test_seconds_of_an_analysis_are_bounded(web: Any, seconds: str) -> None:
     game = begin(web)
     refused(web.get(f"/api/games/{game['id']}/analysis/0?seconds={seconds}"), 400, "seconds")
 
@@ -366,23 +371,25 @@ def test_seconds_of_an_analysis_are_bounded(web, seconds):
 class Endless:
     """Thinks until it is stopped."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.name = "endless"
         self.begun, self.told = threading.Event(), threading.Event()
 
-    def select_actions(self, states, rng):
+    def select_actions(self, states: Any, rng: Any) -> Any:
         self.begun.set()
         assert self.told.wait(60)
         return np.array([2])
 
-    def stop(self):
+    def stop(self) -> None:
         self.told.set()
 
 
-def test_a_long_search_blocks_no_other_game_and_can_be_stopped(monkeypatch):
+def test_a_long_search_blocks_no_other_game_and_can_be_stopped(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     agents = []
 
-    def make(name, rules):
+    def make(name: str, rules: Any) -> Any:
         if name != "endless":
             return agent_for(name, rules)
         agents.append(Endless())
@@ -415,10 +422,12 @@ def test_a_long_search_blocks_no_other_game_and_can_be_stopped(monkeypatch):
     assert all(agent.told.is_set() for agent in agents)
 
 
-def test_an_analysis_can_be_stopped_and_asked_for_again(web, monkeypatch):
+def test_an_analysis_can_be_stopped_and_asked_for_again(
+    web: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = threading.Event()
 
-    def analyse(game, state, *, seconds, stopped, report):
+    def analyse(game: Game, state: Any, *, seconds: Any, stopped: Any, report: Any) -> Any:
         report(MoveValues({2: 1, 3: 0}, depth=1))
         while not stopped():
             time.sleep(0.01)
@@ -437,7 +446,7 @@ def test_an_analysis_can_be_stopped_and_asked_for_again(web, monkeypatch):
     assert web.get(f"{url}/9").status_code == 409
 
 
-def test_stopped_agents_end_at_once():
+def test_stopped_agents_end_at_once() -> None:
     rules = Ruleset.from_dict({"mode": "storm", "strongholds": [".#...."] + ["......"] * 5})
     exact, state = make_agent("exact", Game(rules)), Game(rules).initial_state()
     threading.Timer(0.3, exact.stop).start()
@@ -458,7 +467,7 @@ def test_stopped_agents_end_at_once():
     assert chosen in STORM.legal_actions(STORM.initial_state())
 
 
-def test_old_games_are_dropped(monkeypatch):
+def test_old_games_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MAX_GAMES", 3)
     with TestClient(create_app(), base_url=ADDRESS) as web:
         games = [begin(web) for _ in range(3)]
@@ -471,7 +480,7 @@ def test_old_games_are_dropped(monkeypatch):
 # Requests that are refused
 
 
-def test_a_page_that_missed_a_change_changes_nothing(web):
+def test_a_page_that_missed_a_change_changes_nothing(web: Any) -> None:
     old = begin(web)
     game = old
     for name in ("W4", "Nd", "E3"):
@@ -488,7 +497,7 @@ def test_a_page_that_missed_a_change_changes_nothing(web):
     refused(web.post(f"{url}/undo", json=changed(game)), 409, "in another window")
 
 
-def test_wrong_moves_change_nothing(web):
+def test_wrong_moves_change_nothing(web: Any) -> None:
     game = begin(web, players=("human", "greedy"))
     url = f"/api/games/{game['id']}"
     refused(web.post(f"{url}/moves", json=changed(game, at=0, action=0)), 400, "'Na'", "legal: Nc")
@@ -516,7 +525,7 @@ def test_wrong_moves_change_nothing(web):
         (b"[" * 50_000, ""),
     ],
 )
-def test_bad_bodies(web, body, words):
+def test_bad_bodies(web: Any, body: bytes, words: str) -> None:
     game = begin(web)
     answer = web.post(f"/api/games/{game['id']}/moves", content=body,
                       headers={"Content-Type": "application/json"})
@@ -524,7 +533,7 @@ def test_bad_bodies(web, body, words):
     assert web.get(f"/api/games/{game['id']}").json() == game
 
 
-def test_bodies_of_other_types_and_sizes(web):
+def test_bodies_of_other_types_and_sizes(web: Any) -> None:
     game = begin(web)
     url = f"/api/games/{game['id']}/moves"
     answer = web.post(url, content=b'{"at": 0, "action": 2}',
@@ -538,7 +547,7 @@ def test_bodies_of_other_types_and_sizes(web):
 
 @pytest.mark.parametrize("path", ["/api/games/unknown", "/api/games/%00", "/api/nothing",
                                   "/../pyproject.toml", "/%2e%2e/app.py", "/api/games/a%2fb"])
-def test_unknown_ids_and_paths(web, path):
+def test_unknown_ids_and_paths(web: Any, path: str) -> None:
     answer = web.get(path)
     assert answer.status_code == 404
     assert answer.json()["error"]
@@ -564,7 +573,7 @@ def test_unknown_ids_and_paths(web, path):
         ({"seed": "1"}, "seed"),
     ],
 )
-def test_games_that_cannot_be_begun(web, request_, words):
+def test_games_that_cannot_be_begun(web: Any, request_: dict[str, Any], words: str) -> None:
     body = {"ruleset": "storm", "players": ["human", "human"]} | request_
     refused(web.post("/api/games", json=body), 400, words)
 
@@ -575,14 +584,14 @@ NAVIGATION = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate",
 
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])
 @pytest.mark.parametrize("path", ["/", "/index.html"])
-def test_a_link_elsewhere_opens_the_page_in_a_window(web, site, path):
+def test_a_link_elsewhere_opens_the_page_in_a_window(web: Any, site: str, path: str) -> None:
     assert web.get(path, headers=NAVIGATION | {"Sec-Fetch-Site": site}).status_code == 200
 
 
 @pytest.mark.parametrize("change", [
     {"Sec-Fetch-Dest": "iframe"}, {"Sec-Fetch-Dest": "empty"}, {"Sec-Fetch-Mode": "no-cors"},
     {"Sec-Fetch-Mode": "cors"}, {"Origin": "http://127.0.0.1:9000"}, {"Host": "evil.example"}])
-def test_no_other_request_of_elsewhere_comes_through(web, change):
+def test_no_other_request_of_elsewhere_comes_through(web: Any, change: dict[str, Any]) -> None:
     refused(web.get("/", headers=NAVIGATION | change), 403, "refused")
     for path in ("/api/options", "/api/games/unknown", "/main.js"):
         refused(web.get(path, headers=NAVIGATION), 403, "refused")
@@ -606,18 +615,18 @@ def test_no_other_request_of_elsewhere_comes_through(web, change):
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/api/options", "/api/games/unknown"])
-def test_other_hosts_and_origins_are_refused(web, headers, path):
+def test_other_hosts_and_origins_are_refused(web: Any, headers: dict[str, Any], path: str) -> None:
     refused(web.get(path, headers=headers), 403, "refused")
     refused(web.post(path, headers=headers, json={}), 403, "refused")
 
 
-def test_the_own_page_is_let_in(web):
+def test_the_own_page_is_let_in(web: Any) -> None:
     for headers in ({"Origin": ADDRESS}, {"Sec-Fetch-Site": "same-origin"},
                     {"Host": "localhost:8000", "Origin": "http://localhost:8000"}):
         assert web.get("/api/options", headers=headers).status_code == 200
 
 
-def test_the_page_comes_with_headers_that_keep_others_out(web):
+def test_the_page_comes_with_headers_that_keep_others_out(web: Any) -> None:
     answer = web.get("/")
     assert "<title>Storm the Castle</title>" in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
@@ -630,7 +639,7 @@ def test_the_page_comes_with_headers_that_keep_others_out(web):
 # Seats, and the editor
 
 
-def test_the_command_line_may_add_agents():
+def test_the_command_line_may_add_agents() -> None:
     extra = Opponents(["ppo:runs/mine", "human"])
     assert extra.check("ppo:runs/mine") == "ppo:runs/mine"
     assert [agent["name"] for agent in extra.offered()].count("ppo:runs/mine") == 1
@@ -642,7 +651,7 @@ def test_the_command_line_may_add_agents():
         create_app(SUDDEN_DEATH.rules, ("exact", "human"))
 
 
-def test_what_is_offered_for_rules_can_be_seated():
+def test_what_is_offered_for_rules_can_be_seated() -> None:
     opponents = Opponents()
     for rules in (STORM.rules, SUDDEN_DEATH.rules):
         for name in opponents.fitting(rules):
@@ -653,7 +662,7 @@ def test_what_is_offered_for_rules_can_be_seated():
     assert {"exact", "alphabeta:4"} <= set(opponents.fitting(edited))
 
 
-def test_seats_that_do_not_fit_are_told_without_the_names_of_files(web):
+def test_seats_that_do_not_fit_are_told_without_the_names_of_files(web: Any) -> None:
     rules = {"mode": "storm", "name": "mine", "factions_per_player": 7}
     for name in ("ppo-storm", "az-storm", "ppo-sudden-death"):
         answer = web.post("/api/games", json={"ruleset": rules, "players": ["human", name]})
@@ -661,13 +670,13 @@ def test_seats_that_do_not_fit_are_told_without_the_names_of_files(web):
         assert "/" not in message
 
 
-def test_agents_that_search_are_not_shared():
+def test_agents_that_search_are_not_shared() -> None:
     assert agent_for("mcts:10", STORM.rules) is agent_for("mcts:10", STORM.rules)
     for name in ("exact", "alphabeta:5ms", "alphabeta:nodes=10"):
         assert agent_for(name, STORM.rules) is not agent_for(name, STORM.rules)
 
 
-def test_edited_positions(web):
+def test_edited_positions(web: Any) -> None:
     tokens = "." * 12 + "A.##..B.##.." + "." * 12
     asked = {"ruleset": "storm", "tokens": tokens, "hands": [7, 7], "player": 0}
     answer = web.post("/api/positions", json=asked).json()
@@ -683,7 +692,7 @@ def test_edited_positions(web):
         refused(web.post("/api/positions", json=asked | change), 400, words)
 
 
-def test_play_goes_on_from_an_edited_position(web):
+def test_play_goes_on_from_an_edited_position(web: Any) -> None:
     rules = replace(STORM.rules, name="mine").to_dict() | {"capture_credit": "enemy_only"}
     asked = {"ruleset": rules, "tokens": "." * 12 + "A.##..B.##.." + "." * 12, "hands": [7, 7]}
     text = web.post("/api/positions", json=asked).json()["text"]
@@ -695,12 +704,12 @@ def test_play_goes_on_from_an_edited_position(web):
 # The whole server
 
 
-def test_fifty_games_at_once_without_an_error():
+def test_fifty_games_at_once_without_an_error() -> None:
     with serving() as url:
         assert play_crowd(url, 50, seed=1) == 50 * 8
 
 
-def test_a_port_that_is_taken_is_told():
+def test_a_port_that_is_taken_is_told() -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()
@@ -712,11 +721,11 @@ def test_a_port_that_is_taken_is_told():
             listen(port)
 
 
-def test_errors_of_users_are_castle_errors():
+def test_errors_of_users_are_castle_errors() -> None:
     assert issubclass(sessions.UnknownGameError, CastleError)
 
 
-def half_a_request(port):
+def half_a_request(port: Any) -> Any:
     """A connection on which a request has begun whose body never comes."""
     connection = socket.create_connection((HOST, port))
     connection.send(b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n"
@@ -725,7 +734,7 @@ def half_a_request(port):
 
 
 @pytest.mark.parametrize("presses", [1, 3])
-def test_ctrl_c_ends_the_server_at_once_and_quietly(presses):
+def test_ctrl_c_ends_the_server_at_once_and_quietly(presses: int) -> None:
     command = [sys.executable, "-c", "from experiments.cli import main; main()", "play", "--web",
                "--port", "0", "--no-browser", "--against", "random"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -741,11 +750,11 @@ def test_ctrl_c_ends_the_server_at_once_and_quietly(presses):
     assert (server.returncode, errors.strip()) == (130, "castle: stopped")
 
 
-def test_what_is_loaded_is_told_while_it_lasts(monkeypatch):
+def test_what_is_loaded_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     told = threading.Event()
 
     class Slow(Endless):
-        def select_actions(self, states, rng):
+        def select_actions(self, states: Any, rng: Any) -> Any:
             told.wait(60)
             return np.array([STORM.legal_actions(STORM.initial_state())[0]])
 

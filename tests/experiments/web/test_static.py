@@ -1,5 +1,8 @@
 """The page in a real browser: whole games by mouse and by keyboard, analysis, files, the editor."""
 
+from pathlib import Path
+from typing import Any
+
 from browsing import Page
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
@@ -8,7 +11,7 @@ from castle_env import Game, load_ruleset
 from castle_env.game_file import format_game, parse_games, record_game
 
 
-def test_a_whole_storm_game_by_mouse(page):
+def test_a_whole_storm_game_by_mouse(page: Page) -> None:
     page.new_game("storm", "human", "greedy")
     while not page.over:
         lane = page.cell(page.names(".lane.legal")[0])
@@ -26,7 +29,7 @@ def test_a_whole_storm_game_by_mouse(page):
     assert page.said.endswith(page.turn)
 
 
-def test_a_whole_sudden_death_game_by_keyboard(page):
+def test_a_whole_sudden_death_game_by_keyboard(page: Page) -> None:
     page.new_game("sudden-death", "human", "random")
     stepped = False
     for _ in range(130):
@@ -54,7 +57,7 @@ def test_a_whole_sudden_death_game_by_keyboard(page):
     assert page.saved().outcome.reason == "last_faction_entered"
 
 
-def test_drag_from_the_edge_plays_and_back_out_does_not(page):
+def test_drag_from_the_edge_plays_and_back_out_does_not(page: Page) -> None:
     page.new_game("storm", "human", "human")
     lane, square = page.cell("W4"), page.cell("b4")
     chain = ActionChains(page.driver)
@@ -65,7 +68,7 @@ def test_drag_from_the_edge_plays_and_back_out_does_not(page):
     page.until(lambda: page.moves == ["W4"])
 
 
-def test_analysis_shows_the_value_of_each_move_and_the_regret(page):
+def test_analysis_shows_the_value_of_each_move_and_the_regret(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     page["analyse"].click()
@@ -80,7 +83,7 @@ def test_analysis_shows_the_value_of_each_move_and_the_regret(page):
     assert not page.all(".badge")
 
 
-def test_reload_and_walking_through_a_game(page):
+def test_reload_and_walking_through_a_game(page: Page) -> None:
     page.new_game("storm", "human", "human")
     for count, name in enumerate(("W4", "Nd", "E3"), 1):
         page.play(count, page.cell(name).click)
@@ -98,7 +101,7 @@ def test_reload_and_walking_through_a_game(page):
     page.until(lambda: "Nc" not in page.moves)
 
 
-def test_the_browsers_back_leads_to_the_game_before(page):
+def test_the_browsers_back_leads_to_the_game_before(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     first = page.driver.current_url
@@ -113,7 +116,7 @@ def test_the_browsers_back_leads_to_the_game_before(page):
     page.until(lambda: page["mode"].text == "Sudden Death")
 
 
-def test_walking_on_while_a_search_runs_is_no_error(page):
+def test_walking_on_while_a_search_runs_is_no_error(page: Page) -> None:
     page.new_game("sudden-death", "human", "human")
     for count in (1, 2):
         page.play(count, page.cell(page.names(".lane.legal")[0]).click)
@@ -125,7 +128,7 @@ def test_walking_on_while_a_search_runs_is_no_error(page):
     assert page["toast"].get_attribute("textContent") == ""
 
 
-def test_two_tabs_play_two_games(page):
+def test_two_tabs_play_two_games(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     first = page.driver.current_window_handle
@@ -139,7 +142,7 @@ def test_two_tabs_play_two_games(page):
     assert page.moves == ["W4", "Nd"]
 
 
-def test_files(page, tmp_path, downloads):
+def test_files(page: Page, tmp_path: Path, downloads: Any) -> None:
     rules = load_ruleset("storm")
     game = Game(rules)
     actions = tuple(game.parse_action(name) for name in ("W4", "Nd", "E3"))
@@ -163,7 +166,7 @@ def test_files(page, tmp_path, downloads):
     assert parse_games(saved.read_text())[0].actions == actions
 
 
-def test_the_editor_makes_a_position_and_rules_to_play_on_from(page):
+def test_the_editor_makes_a_position_and_rules_to_play_on_from(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page["edit"].click()
     page.until(lambda: "Fits" in page["editor"].text)
@@ -189,7 +192,7 @@ def test_the_editor_makes_a_position_and_rules_to_play_on_from(page):
     assert game.start.own | game.start.opposing
 
 
-def test_two_agents_are_watched_and_paused(page):
+def test_two_agents_are_watched_and_paused(page: Page) -> None:
     page.new_game("storm", "random", "random")
     page.until(lambda: len(page.moves) >= 2)
     page["pause"].click()
@@ -201,7 +204,7 @@ def test_two_agents_are_watched_and_paused(page):
     assert count < len(page.moves) == 16
 
 
-def test_a_game_that_is_gone_is_told_and_another_begins(page):
+def test_a_game_that_is_gone_is_told_and_another_begins(page: Page) -> None:
     page.driver.get("about:blank")
     page.driver.get(f"{page.address}/#unknown")
     page.until(lambda: "no game 'unknown'" in page["toast"].text)

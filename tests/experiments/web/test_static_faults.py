@@ -3,6 +3,7 @@
 import http.server
 import threading
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 from browsing import PHONE, Page, faults
@@ -14,7 +15,7 @@ from selenium.webdriver.common.by import By
 from castle_env.game_file import parse_games
 
 
-def picture(element):
+def picture(element: Any) -> Any:
     """The pixels of an element, shape (height, width, 3)."""
     return np.array(Image.open(BytesIO(element.screenshot_as_png)).convert("RGB"))
 
@@ -22,7 +23,7 @@ def picture(element):
 # Focus
 
 
-def test_the_ring_of_the_focus_hides_no_piece(page):
+def test_the_ring_of_the_focus_hides_no_piece(page: Page) -> None:
     page.new_game("storm", "human", "human")
     for name in ("W4", "Nd", "E3"):
         page.play(1, page.cell(name).click)
@@ -42,7 +43,7 @@ def test_the_ring_of_the_focus_hides_no_piece(page):
         assert np.abs(ringed.astype(int) - plain).max() > 60  # there is a ring
 
 
-def test_the_focus_is_never_lost(page):
+def test_the_focus_is_never_lost(page: Page) -> None:
     page.new_game("storm", "human", "human")
     for count, name in enumerate(("W4", "Nd", "E3"), 1):
         page.play(count, page.cell(name).click)
@@ -79,7 +80,7 @@ def test_the_focus_is_never_lost(page):
     assert page.focus == "move1"
 
 
-def test_the_focus_stays_while_agents_move_and_after_stop(page):
+def test_the_focus_stays_while_agents_move_and_after_stop(page: Page) -> None:
     page.new_game("storm", "random", "random")
     page.script("document.getElementById('speed').value = 3")
     page.script("document.querySelector('[data-key=row-captured]').focus()")
@@ -93,7 +94,7 @@ def test_the_focus_stays_while_agents_move_and_after_stop(page):
     assert page.focus
 
 
-def test_stop_thinking_goes_when_the_answer_comes(page):
+def test_stop_thinking_goes_when_the_answer_comes(page: Page) -> None:
     page.new_game("storm", "human", "alphabeta:1500ms")
     page.cell("W4").click()
     page.until(page["stop"].is_displayed)
@@ -110,7 +111,7 @@ def test_stop_thinking_goes_when_the_answer_comes(page):
 # Fingers
 
 
-def test_a_finger_drags_factions_and_lanes_and_scrolls_nothing(page):
+def test_a_finger_drags_factions_and_lanes_and_scrolls_nothing(page: Page) -> None:
     page.new_game("sudden-death", "human", "human")
     for count, name in enumerate(("Nb", "W4"), 1):
         if name not in page.names(".lane.legal"):
@@ -136,7 +137,7 @@ def test_a_finger_drags_factions_and_lanes_and_scrolls_nothing(page):
 # Two windows, and a server that goes away
 
 
-def test_a_stale_window_changes_nothing_and_is_brought_up_to_date(page):
+def test_a_stale_window_changes_nothing_and_is_brought_up_to_date(page: Page) -> None:
     page.new_game("storm", "human", "human")
     first = page.driver.current_window_handle
     url = page.driver.current_url
@@ -154,7 +155,7 @@ def test_a_stale_window_changes_nothing_and_is_brought_up_to_date(page):
     assert page.moves[:3] == ["W4", "Nd", "E3"]
 
 
-def test_an_answer_that_comes_while_one_looks_back_is_known(page):
+def test_an_answer_that_comes_while_one_looks_back_is_known(page: Page) -> None:
     page.new_game("storm", "human", "greedy")
     page.hold("/reply")
     page.cell("W4").click()
@@ -169,7 +170,7 @@ def test_an_answer_that_comes_while_one_looks_back_is_known(page):
     assert page["toast"].get_attribute("textContent") == ""
 
 
-def test_the_page_keeps_its_game_when_the_server_goes_away(driver, downloads):
+def test_the_page_keeps_its_game_when_the_server_goes_away(driver: Any, downloads: Any) -> None:
     with page_server() as server:
         page = Page(driver, server.address)
         page.new_game("storm", "human", "greedy")
@@ -206,7 +207,7 @@ def test_the_page_keeps_its_game_when_the_server_goes_away(driver, downloads):
         faults(driver)
 
 
-def names(text):
+def names(text: str) -> Any:
     (game,) = parse_games(text)
     return [game.game.format_action(action) for action in game.actions]
 
@@ -214,16 +215,16 @@ def names(text):
 # Links from elsewhere
 
 
-def test_a_link_on_another_local_page_opens_the_page(page):
+def test_a_link_on_another_local_page_opens_the_page(page: Page) -> None:
     class Other(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
+        def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
             self.wfile.write(f"<a id=link href={page.address}/>play</a><iframe src="
                              f"{page.address}/></iframe>".encode())
 
-        def log_message(self, *args):
+        def log_message(self, *args: Any) -> None:
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
@@ -241,7 +242,7 @@ def test_a_link_on_another_local_page_opens_the_page(page):
 # The editor
 
 
-def test_edited_rules_are_played_on_with_seats_that_fit(driver):
+def test_edited_rules_are_played_on_with_seats_that_fit(driver: Any) -> None:
     with page_server(("human", "ppo-storm")) as server:
         page = Page(driver, server.address)
         page["edit"].click()
@@ -260,7 +261,7 @@ def test_edited_rules_are_played_on_with_seats_that_fit(driver):
         assert page.saved().players == ("human", "alphabeta:4")
 
 
-def test_the_editors_text_is_never_that_of_another_position(page):
+def test_the_editors_text_is_never_that_of_another_position(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page["edit"].click()
     page.until(lambda: "Fits" in page["editor"].text)
@@ -275,7 +276,7 @@ def test_the_editors_text_is_never_that_of_another_position(page):
 # What a screen reader hears
 
 
-def test_values_and_choices_are_told(page):
+def test_values_and_choices_are_told(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page["analyse"].click()
     page.until(lambda: page.all(".badge") and not page.all("progress"))

@@ -1,11 +1,13 @@
 """What a person who never heard of the game learns from the page, by mouse, keyboard and touch."""
 
+from typing import Any
+
 from browsing import PHONE, Page
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
 
-def test_the_rules_open_on_the_first_visit_and_by_a_key(driver, address):
+def test_the_rules_open_on_the_first_visit_and_by_a_key(driver: Any, address: str) -> None:
     page = Page(driver, address, first=True)
     page.until(page["lessons"].is_displayed)
     titles = [title.text for title in page.all("#lesson-list h3")]
@@ -25,7 +27,7 @@ def test_the_rules_open_on_the_first_visit_and_by_a_key(driver, address):
     assert page.all(".miniature .ring")
 
 
-def test_the_rules_are_those_of_the_game_shown(page):
+def test_the_rules_are_those_of_the_game_shown(page: Page) -> None:
     page.new_game("sudden-death-step", "human", "human")
     page["help"].click()
     page.until(page["lessons"].is_displayed)
@@ -33,7 +35,7 @@ def test_the_rules_are_those_of_the_game_shown(page):
     assert {"Enter and push", "Step"} <= set(titles)
 
 
-def test_a_first_game_gives_a_hint_at_each_turn(driver, address):
+def test_a_first_game_gives_a_hint_at_each_turn(driver: Any, address: str) -> None:
     page = Page(driver, address, first=True)
     page.until(page["lessons"].is_displayed)
     page["first-game"].click()
@@ -50,7 +52,7 @@ def test_a_first_game_gives_a_hint_at_each_turn(driver, address):
     page.until(lambda: page.strip.startswith("Hint: "))
 
 
-def test_a_closed_lane_says_why_by_mouse_key_and_finger(page):
+def test_a_closed_lane_says_why_by_mouse_key_and_finger(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page.point_at(page.cell("Na"))
     page.until(lambda: page.strip == "Na is closed: no token to push in this lane.")
@@ -70,7 +72,7 @@ def test_a_closed_lane_says_why_by_mouse_key_and_finger(page):
     assert page.moves == []
 
 
-def test_a_step_that_is_not_allowed_says_why(page):
+def test_a_step_that_is_not_allowed_says_why(page: Page) -> None:
     page.new_game("sudden-death", "human", "human")
     for count in (1, 2):
         page.play(count, page.cell(page.names(".lane.legal")[0]).click)
@@ -86,7 +88,7 @@ def test_a_step_that_is_not_allowed_says_why(page):
     page.until(lambda: page.strip == f"{theirs} is Orange’s faction.")
 
 
-def test_points_are_explained_and_light_what_they_count(page):
+def test_points_are_explained_and_light_what_they_count(page: Page) -> None:
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     row = page.all("[data-key=row-controlled]")[0]
@@ -101,7 +103,7 @@ def test_points_are_explained_and_light_what_they_count(page):
     page.until(lambda: len(page.all("#board .ring")) == 2)
 
 
-def test_a_captured_token_is_crossed_out_beyond_the_edge(page):
+def test_a_captured_token_is_crossed_out_beyond_the_edge(page: Page) -> None:
     page["edit"].click()
     page.until(lambda: "Fits" in page["editor"].text)
     text = page.driver.find_element(By.CSS_SELECTOR, "#editor input[spellcheck=false]")
@@ -120,7 +122,7 @@ def test_a_captured_token_is_crossed_out_beyond_the_edge(page):
     page.until(lambda: "lit-captured" in page["players"].get_attribute("class"))
 
 
-def test_players_have_one_name_each(page):
+def test_players_have_one_name_each(page: Page) -> None:
     page.new_game("storm", "human", "greedy")
     assert page.turn == "Your turn"
     page.play(2, page.cell("W4").click)
@@ -134,7 +136,7 @@ def test_players_have_one_name_each(page):
     assert [name.text for name in page.all(".who strong")] == ["greedy (blue)", "greedy (orange)"]
 
 
-def test_lanes_carry_their_names_on_request(page):
+def test_lanes_carry_their_names_on_request(page: Page) -> None:
     page.press("l")
     shown = "return [...document.querySelectorAll('.lane-name')].filter((one) => " \
             "getComputedStyle(one).display !== 'none').map((one) => one.textContent)"
@@ -144,7 +146,7 @@ def test_lanes_carry_their_names_on_request(page):
     assert page.script(shown) == []
 
 
-def test_opponents_are_offered_from_weak_to_perfect(page):
+def test_opponents_are_offered_from_weak_to_perfect(page: Page) -> None:
     page["new"].click()
     page.until(page["dialog"].is_displayed)
     options = [option.text for option in page["seat1"].find_elements(By.TAG_NAME, "option")]

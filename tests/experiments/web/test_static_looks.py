@@ -5,6 +5,7 @@ Contrast is that of WCAG 2.2, level AA: 4.5 for text (3 for large text), 3 for w
 
 import json
 from importlib import resources
+from typing import Any
 
 import pytest
 from browsing import PHONE, SIDE, WIDE, ZOOMED
@@ -76,13 +77,13 @@ PAIRS = [
 ]
 
 
-def poor_contrasts(page):
+def poor_contrasts(page: Any) -> Any:
     pairs = [[front, ground, need] for front, ground, need in PAIRS]
     return page.script(TEXTS % str(pairs).replace("'", '"'))
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_the_board_is_whole_and_nothing_is_wider_than_the_window(page, window):
+def test_the_board_is_whole_and_nothing_is_wider_than_the_window(page: Any, window: str) -> None:
     width, height = WINDOWS[window]
     page.size(width, height, mobile=window in ("phone", "side"))
     page.new_game("sudden-death", "human", "human")
@@ -104,7 +105,7 @@ def test_the_board_is_whole_and_nothing_is_wider_than_the_window(page, window):
     assert page.script(UNNAMED) == []
 
 
-def narrow(page, width):
+def narrow(page: Any, width: Any) -> None:
     assert page.script("return document.documentElement.scrollWidth") <= width
     cut = page.script("return [...document.querySelectorAll('button, label, select, h1, h2')]"
                       ".filter((one) => one.checkVisibility() && !one.closest('.who') && "
@@ -120,7 +121,7 @@ return [...document.querySelectorAll("button, input, select, textarea")].filter(
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_long_names_fit(page, window):
+def test_long_names_fit(page: Any, window: str) -> None:
     width, height = WINDOWS[window]
     page.size(width, height)
     name = "a" * 60
@@ -134,7 +135,7 @@ def test_long_names_fit(page, window):
     narrow(page, width)
 
 
-def violations(page):
+def violations(page: Any) -> Any:
     """What axe-core finds: rules that are broken, and where."""
     axe = resources.files("axe_playwright_python").joinpath("axe.min.js")
     page.script("if (!window.axe) {" + axe.read_text(encoding="utf-8") + "}")
@@ -144,7 +145,7 @@ def violations(page):
         "${nodes.map((one) => one.html.slice(0, 99))}`)))")
 
 
-def check(page):
+def check(page: Any) -> None:
     """Nothing is hard to see or to use, in both themes."""
     for theme in ("light", "dark"):
         page.theme(theme)
@@ -152,7 +153,7 @@ def check(page):
         assert violations(page) == []
 
 
-def test_everything_can_be_seen_and_used_by_everybody(page):
+def test_everything_can_be_seen_and_used_by_everybody(page: Any) -> None:
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     page["analyse"].click()
@@ -176,7 +177,7 @@ def test_everything_can_be_seen_and_used_by_everybody(page):
     check(page)
 
 
-def test_the_theme_is_remembered(page):
+def test_the_theme_is_remembered(page: Any) -> None:
     before = page.script("return document.documentElement.dataset.theme")
     page["theme"].click()
     theme = page.script("return document.documentElement.dataset.theme")

@@ -3,6 +3,7 @@
 
 import json
 from functools import cache
+from typing import Any
 
 import pytest
 from browsing import PHONE, SIDE, WIDE, ZOOMED
@@ -18,7 +19,7 @@ SHORT = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3, "name
 
 
 @cache
-def lost_game():
+def lost_game() -> Any:
     """A game of a person who always plays a worst move: its actions, the values of all moves."""
     state, actions, values = SHORT.initial_state(), [], []
     while not SHORT.is_terminal(state):
@@ -29,7 +30,7 @@ def lost_game():
     return actions, values
 
 
-def open_game(page, game, actions, players):
+def open_game(page: Any, game: Game, actions: Any, players: Any) -> None:
     text = format_game(record_game(game.rules, actions, players=players))
     status, loaded = page.ask("/games/load", json.dumps({"text": text}))
     assert status == 201
@@ -38,23 +39,23 @@ def open_game(page, game, actions, players):
         len(page.moves) == len(actions)))
 
 
-def button(page, name):
+def button(page: Any, name: str) -> Any:
     return page.driver.find_element(By.CSS_SELECTOR, f'#study [name="{name}"]')
 
 
-def is_offered(page, name):
+def is_offered(page: Any, name: str) -> Any:
     return button(page, name).is_displayed()
 
 
-def words(page):
+def words(page: Any) -> Any:
     return page["study-words"].text
 
 
-def variations(page):
+def variations(page: Any) -> Any:
     return [one.get_attribute("aria-label") for one in page.all("#moves .variation")]
 
 
-def in_sight(page, name):
+def in_sight(page: Any, name: str) -> Any:
     """Whether all of an element is inside the window."""
     top, bottom, height = page.script(
         "const {top, bottom} = document.getElementById(arguments[0]).getBoundingClientRect();"
@@ -65,7 +66,9 @@ def in_sight(page, name):
 @pytest.mark.parametrize(("way", "window", "theme"), [
     ("mouse", WIDE, "light"), ("touch", PHONE, "dark"), ("keys", SIDE, "light"),
     ("mouse", ZOOMED, "dark")])
-def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(page, way, window, theme):
+def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(
+    page: Any, way: str, window: tuple[int, ...], theme: str
+) -> None:
     actions, values = lost_game()
     lost = [value.regret(action) for value, action in zip(values, actions, strict=True)]
     mistakes = [at for at in range(0, len(actions), 2) if lost[at]]
@@ -74,10 +77,10 @@ def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(page, way, window, 
     page.theme(theme)
     open_game(page, SHORT, actions, ("human", "greedy"))
 
-    def use(name):
+    def use(name: str) -> None:
         page.use(way, button(page, name))
 
-    def play(name):
+    def play(name: str) -> None:
         page.use(way, page.cell(name))
         if way == "touch":
             page.use(way, page["confirm"])
@@ -121,7 +124,7 @@ def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(page, way, window, 
     assert words(page) == ""
 
 
-def test_best_play_is_walked_and_nothing_is_lost_by_it(page):
+def test_best_play_is_walked_and_nothing_is_lost_by_it(page: Any) -> None:
     actions, values = lost_game()
     open_game(page, SHORT, actions, ("human", "human"))
     before = page.moves
@@ -148,7 +151,7 @@ def test_best_play_is_walked_and_nothing_is_lost_by_it(page):
     assert [SHORT.format_action(action) for action in saved.variations[0].actions] == before
 
 
-def test_comments_stay_where_they_were_written(page):
+def test_comments_stay_where_they_were_written(page: Any) -> None:
     page.new_game("storm", "human", "human")
     page.play(1, page.cell("W4").click)
     page["comment"].send_keys("<b>why?")
@@ -163,7 +166,7 @@ def test_comments_stay_where_they_were_written(page):
 
 
 @pytest.mark.parametrize("way", ["mouse", "keys", "touch"])
-def test_a_move_on_the_way_back_is_a_variation(page, way):
+def test_a_move_on_the_way_back_is_a_variation(page: Any, way: str) -> None:
     if way == "touch":
         page.size(*PHONE, mobile=True)
     open_game(page, SHORT, lost_game()[0], ("human", "human"))
@@ -181,7 +184,7 @@ def test_a_move_on_the_way_back_is_a_variation(page, way):
     assert [SHORT.format_action(one.actions[0]) for one in page.saved().variations] == [lane]
 
 
-def test_the_verdict_of_the_analysis_is_in_sight_on_a_phone(page):
+def test_the_verdict_of_the_analysis_is_in_sight_on_a_phone(page: Any) -> None:
     page.size(*PHONE, mobile=True)
     page.new_game("storm", "human", "human")
     page.use("touch", page["analyse"])

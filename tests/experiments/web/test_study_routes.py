@@ -1,5 +1,9 @@
 """Variations, comments, whole games judged, and best play, as the page asks for them."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -17,12 +21,12 @@ STORM = Game(load_ruleset("storm"))
 
 
 @pytest.fixture(scope="module")
-def web():
+def web() -> Iterator[Any]:
     with TestClient(create_app(), base_url="http://127.0.0.1:8000") as client:
         yield client
 
 
-def load(web, *names, rules=STORM.rules, **about):
+def load(web: Any, *names: Any, rules: Any = STORM.rules, **about: Any) -> Any:
     game = Game(rules)
     record = record_game(rules, map(game.parse_action, names), **about)
     answer = web.post("/api/games/load", json={"text": format_game(record)})
@@ -30,30 +34,30 @@ def load(web, *names, rules=STORM.rules, **about):
     return answer.json()
 
 
-def post(web, game, path, **body):
+def post(web: Any, game: Game, path: Path, **body: Any) -> Any:
     answer = web.post(f"/api/games/{game['id']}/{path}", json=body)
     assert answer.status_code in (200, 201), answer.text
     return answer.json()
 
 
-def change(web, game, path, **body):
+def change(web: Any, game: Game, path: Path, **body: Any) -> Any:
     """What a page that shows this game asks for."""
     return post(web, game, path, version=game["version"], **body)
 
 
-def move(web, game, at, name):
+def move(web: Any, game: Game, at: Any, name: str) -> Any:
     return change(web, game, "moves", at=at, action=STORM.parse_action(name))
 
 
-def names(game):
+def names(game: Game) -> Any:
     return [one["name"] for one in game["moves"]]
 
 
-def saved(web, game):
+def saved(web: Any, game: Game) -> Any:
     return parse_games(web.get(f"/api/games/{game['id']}/file").text)[0]
 
 
-def judged(web, game, seconds=0.5):
+def judged(web: Any, game: Game, seconds: Any = 0.5) -> Any:
     while not (answer := web.post(f"/api/games/{game['id']}/judge?seconds={seconds}").json()
                )["done"]:
         pass
@@ -63,7 +67,7 @@ def judged(web, game, seconds=0.5):
 # Variations
 
 
-def test_a_move_on_the_way_back_loses_nothing(web):
+def test_a_move_on_the_way_back_loses_nothing(web: Any) -> None:
     game = load(web, "Nc", "W3", "Nd")
     game = move(web, game, 1, "W2")
     assert (names(game), game["at"], game["shown"], game["is_main"]) == (
@@ -75,7 +79,7 @@ def test_a_move_on_the_way_back_loses_nothing(web):
     assert record.variations[0].actions == (STORM.parse_action("W2"),)
 
 
-def test_one_walks_into_variations_and_back(web):
+def test_one_walks_into_variations_and_back(web: Any) -> None:
     game = move(web, load(web, "Nc", "W3", "Nd"), 1, "W2")
     game = change(web, game, "walk", at=1, actions=[STORM.parse_action("W3")])
     assert (names(game), game["at"], game["is_main"]) == (["Nc", "W3", "Nd"], 2, True)
@@ -88,7 +92,7 @@ def test_one_walks_into_variations_and_back(web):
     assert saved(web, game).actions[1:] == tuple(line)
 
 
-def test_a_walk_with_an_illegal_move_changes_nothing(web):
+def test_a_walk_with_an_illegal_move_changes_nothing(web: Any) -> None:
     game = load(web, "Nc", "W3")
     before = web.get(f"/api/games/{game['id']}").json()
     answer = web.post(f"/api/games/{game['id']}/walk", json={
@@ -98,7 +102,7 @@ def test_a_walk_with_an_illegal_move_changes_nothing(web):
     assert web.get(f"/api/games/{game['id']}").json() == before
 
 
-def test_a_page_that_missed_a_change_adds_nothing(web):
+def test_a_page_that_missed_a_change_adds_nothing(web: Any) -> None:
     old = load(web, "Nc", "W3")
     game = move(web, old, 1, "W2")
     for path, body in (("walk", {"at": 0, "actions": [STORM.parse_action("Nd")]}), ("promote", {}),
@@ -110,12 +114,12 @@ def test_a_page_that_missed_a_change_adds_nothing(web):
     assert web.get(f"/api/games/{game['id']}").json()["version"] == game["version"]
 
 
-def test_the_move_that_was_made_is_no_variation(web):
+def test_the_move_that_was_made_is_no_variation(web: Any) -> None:
     game = move(web, load(web, "Nc", "W3", "Nd"), 1, "W3")
     assert (names(game), game["at"], game["variations"]) == (["Nc", "W3", "Nd"], 2, {})
 
 
-def test_comments_go_into_the_file(web):
+def test_comments_go_into_the_file(web: Any) -> None:
     game = load(web, "Nc", "W3")
     game = change(web, game, "comment", at=1, text="why <not>?\n\x1b[2J")
     assert game["moves"][1]["comment"] == "why <not>?\n\x1b[2J"
@@ -126,7 +130,7 @@ def test_comments_go_into_the_file(web):
     assert "no move 2; allowed: 0 to 1" in answer.json()["error"]
 
 
-def test_variations_of_a_file_are_shown(web):
+def test_variations_of_a_file_are_shown(web: Any) -> None:
     text = saved(web, move(web, load(web, "Nc", "W3", "Nd"), 1, "W2"))
     game = web.post("/api/games/load", json={"text": format_game(text)}).json()
     assert [one["name"] for one in game["variations"]["1"]] == ["W2"]
@@ -139,13 +143,15 @@ def test_variations_of_a_file_are_shown(web):
     (("human", "greedy"), ["human", "greedy"]), (("greedy", "Ann"), ["greedy", "human"]),
     (("Ann", "Bob"), ["human", "human"]), (("greedy", "random"), ["human", "human"]),
     (("human", "alphabeta:60"), ["human", "human"]), (("human", "ppo:/etc/passwd"), [HUMAN] * 2)])
-def test_the_agent_of_a_saved_game_sits_down_again(web, players, seats):
+def test_the_agent_of_a_saved_game_sits_down_again(
+    web: Any, players: tuple[str, ...], seats: list[str]
+) -> None:
     game = load(web, "Nc", "W3", players=players)
     assert game["players"] == seats
     assert game["names"] == list(players)
 
 
-def test_a_rematch_is_a_new_game_with_seats_changed(web):
+def test_a_rematch_is_a_new_game_with_seats_changed(web: Any) -> None:
     game = load(web, "Nc", "W3", players=("human", "greedy"), seed=3, comment="")
     again = post(web, game, "rematch")
     assert again["players"] == ["greedy", "human"]
@@ -156,7 +162,7 @@ def test_a_rematch_is_a_new_game_with_seats_changed(web):
 # Judging
 
 
-def played_out(plies, seed=0):
+def played_out(plies: Any, seed: int = 0) -> Any:
     rng, state, actions = np.random.default_rng(seed), STORM.initial_state(), []
     for _ in range(plies):
         actions.append(int(rng.choice(STORM.legal_actions(state))))
@@ -164,7 +170,7 @@ def played_out(plies, seed=0):
     return [STORM.format_action(action) for action in actions]
 
 
-def test_every_ply_is_judged(web):
+def test_every_ply_is_judged(web: Any) -> None:
     # From the sixth ply from the end on everything is proven at once.
     moves = played_out(16)
     start = STORM.initial_state()
@@ -189,10 +195,10 @@ def test_every_ply_is_judged(web):
         place["margin"] for place in answer["line"][1:]]
 
 
-def test_what_was_searched_is_not_searched_again(web, monkeypatch):
+def test_what_was_searched_is_not_searched_again(web: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     searched = []
 
-    def analyse(game, state, *, seconds, stopped):
+    def analyse(game: Game, state: Any, *, seconds: Any, stopped: Any) -> Any:
         searched.append(state.ply)
         return MoveValues(dict.fromkeys(game.legal_actions(state), 1), depth=3)
 
@@ -208,7 +214,7 @@ def test_what_was_searched_is_not_searched_again(web, monkeypatch):
     assert len(searched) == 5 + 4
 
 
-def test_exact_values_reach_the_neighbours():
+def test_exact_values_reach_the_neighbours() -> None:
     names_ = ("Nc", "W3", "Nd")
     live = GameInPlay(record_game(STORM.rules, map(STORM.parse_action, names_)), (HUMAN, HUMAN))
     proven = MoveValues(dict.fromkeys(STORM.legal_actions(live.states[1]), 2))
@@ -223,8 +229,10 @@ def test_exact_values_reach_the_neighbours():
     assert judging.regret_of(live, known.get, 2) == judging.Worth(0, 4)
 
 
-def test_an_exact_value_is_shown_as_exact_where_the_search_is_not(web, monkeypatch):
-    def analyse(game, state, *, seconds, stopped, report):
+def test_an_exact_value_is_shown_as_exact_where_the_search_is_not(
+    web: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def analyse(game: Game, state: Any, *, seconds: Any, stopped: Any, report: Any) -> Any:
         actions = game.legal_actions(state)
         return MoveValues(dict.fromkeys(actions, -4 if state.ply else 4),
                           depth=2 if state.ply else None)
@@ -239,7 +247,7 @@ def test_an_exact_value_is_shown_as_exact_where_the_search_is_not(web, monkeypat
         "loses by 4 with best play", True, False)
 
 
-def test_best_play_is_followed_to_the_end(web):
+def test_best_play_is_followed_to_the_end(web: Any) -> None:
     moves = played_out(12)
     game = load(web, *moves)
     while not (line := web.get(f"/api/games/{game['id']}/best/12").json())["done"]:
@@ -258,11 +266,13 @@ def test_best_play_is_followed_to_the_end(web):
     (-4, None, "loses by 4 with best play"), (1, None, "wins by 1 with best play"),
     (0, None, "draws with best play"), (3, 1, "ahead by 3, looking 1 ply ahead"),
     (-2, 6, "behind by 2, looking 6 plies ahead"), (0, 2, "level, looking 2 plies ahead")])
-def test_values_in_words(value, depth, words):
+def test_values_in_words(value: int, depth: int | None, words: str) -> None:
     assert in_words(value, depth) == words
 
 
-def test_values_of_the_second_player_are_the_firsts_in_a_file(web, monkeypatch):
+def test_values_of_the_second_player_are_the_firsts_in_a_file(
+    web: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(studying, "analyse_moves", lambda game, state, **more: MoveValues(
         dict.fromkeys(game.legal_actions(state), 3)))
     game = load(web, "Nc", "W3")
