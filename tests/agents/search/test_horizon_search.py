@@ -77,7 +77,7 @@ def test_values_are_those_of_plain_minimax(
             "mode": "sudden_death", "factions_per_player": factions, "entry_lanes": lanes,
             "entry_style": style, "steps_must_push": push, "capture_credit": credit}))
         value = search_of(game)
-        for index in range(24):
+        for index in range(12):
             position = late_position(game, rng, 2)
             movers.add(position.ply & 1)
             left = 3 if index % 8 else 4
@@ -133,7 +133,7 @@ def test_steps_said_to_last_can_be_made() -> None:
     game = Game(Ruleset.from_dict({"mode": "sudden_death", "factions_per_player": 5}))
     rng = np.random.default_rng(0)
     seen = set[int]()
-    for _ in range(300):
+    for _ in range(120):
         position = late_position(game, rng, 3)
         count = int(counted(game.table, position))
         seen.add(count)

@@ -78,7 +78,7 @@ def test_value_is_constant_along_its_own_game(name: str, spec: str) -> None:
     agent, judge = make_agent(spec, game), PerfectPlay(game)
     rng = np.random.default_rng(3)
     # Storm from behind its first plies, which cost a second each: see test_first_plies.
-    states = random_states(game, 9 if name == "storm" else game.rules.max_plies, 1, 3)
+    states = random_states(game, 8 if name == "storm" else game.rules.max_plies, 1, 3)
     value = judge.value(unstack(states)[0])
     while not game.terminals(states)[0]:
         assert judge.value(unstack(states)[0]) == value
@@ -105,7 +105,7 @@ def test_first_plies_of_storm_come_from_the_book(spec: str) -> None:
 def test_ties_cover_all_best_moves(left: int) -> None:
     agent, judge = make_agent("exact", STORM), PerfectPlay(STORM)
     position, best = max(((position, judge.best_actions(position, judge.value(position)))
-                          for position in unstack(random_states(STORM, left, 6, 8))),
+                          for position in unstack(random_states(STORM, left, 3, 8))),
                          key=lambda found: len(found[1]))
     assert len(best) > 1
     states = stack([position] * 40 * len(best))

@@ -111,7 +111,7 @@ def endings(rng: np.random.Generator, count: int) -> Iterator[tuple[Game, Positi
 @pytest.mark.parametrize("restriction", FORBIDDEN)
 def test_endings(restriction: str) -> None:
     restricts = 0
-    for game, position in endings(np.random.default_rng(7), 60):
+    for game, position in endings(np.random.default_rng(7), 24):
         free = Solver(game, MEMORY).solve(position) * (1 - 2 * (position.ply & 1))
         for seat in (0, 1):
             solved = RestrictedSolver(game, restriction, seat, MEMORY).solve(position)

@@ -39,8 +39,8 @@ Draw = Callable[[np.random.Generator], Interval]
 def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough for ends of intervals that are off by a few hundredths of their width."""
     for module in ("intervals", "quality"):
-        monkeypatch.setattr(f"experiments.measure.{module}.RESAMPLES", 400)
-    monkeypatch.setattr("experiments.studies.played.cells.RESAMPLES", 400)
+        monkeypatch.setattr(f"experiments.measure.{module}.RESAMPLES", 200)
+    monkeypatch.setattr("experiments.studies.played.cells.RESAMPLES", 200)
 
 
 def assert_holds(draw: Draw, truth: float, experiments: int = EXPERIMENTS) -> None:
@@ -69,7 +69,7 @@ def test_shares_of_games() -> None:
     assert_holds(lambda rng: share_interval(rng.random(200) < 0.1), 0.1, 4 * EXPERIMENTS)
 
 
-@pytest.mark.parametrize("games", [(12,), (40,), (30, 30)])
+@pytest.mark.parametrize("games", [(12,), (20, 20)])
 def test_margins(games: tuple[int, ...]) -> None:
     """From both seats: means of +3 and -3 VP, as in storm."""
     def draw(rng: np.random.Generator) -> Interval:
@@ -82,7 +82,7 @@ def test_margins(games: tuple[int, ...]) -> None:
 
 def test_measures_of_games() -> None:
     """Skewed ones, such as drama."""
-    assert_holds(lambda rng: bootstrap_mean_interval(rng.exponential(size=60), rng), 1.0)
+    assert_holds(lambda rng: bootstrap_mean_interval(rng.exponential(size=40), rng), 1.0)
 
 
 def test_means_over_seeds() -> None:
@@ -100,7 +100,7 @@ def moves(
     return worse * rng.geometric(0.5, len(clusters)).astype(np.float64), clusters
 
 
-@pytest.mark.parametrize(("games", "share"), [(24, 0.3), (60, 0.1)])
+@pytest.mark.parametrize(("games", "share"), [(24, 0.3), (40, 0.15)])
 def test_regret_in_clusters(games: int, share: float) -> None:
     assert_holds(lambda rng: clustered_mean_interval(*moves(rng, games, share), rng), 2 * share)
 
@@ -114,7 +114,7 @@ def test_shares_of_moves_in_clusters(games: int, share: float) -> None:
     assert_holds(draw, share, 2 * EXPERIMENTS)
 
 
-@pytest.mark.parametrize("count", [4, 100])
+@pytest.mark.parametrize("count", [4, 40])
 def test_regret_in_strata(count: int) -> None:
     shares = np.linspace(0.1, 0.5, 10)
 
@@ -137,7 +137,7 @@ def chances_of_margins(mean: float) -> np.ndarray[Any, Any]:
     return np.asarray(chances / chances.sum())
 
 
-@pytest.mark.parametrize(("games", "mean"), [(40, -2.3), (400, 0.4)])
+@pytest.mark.parametrize(("games", "mean"), [(40, -2.3), (100, 0.4)])
 def test_komi(games: int, mean: float) -> None:
     everybody = {str(margin): round(1e9 * chance) for margin, chance in zip(
         MARGINS, chances_of_margins(mean), strict=True)}
