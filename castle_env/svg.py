@@ -13,12 +13,13 @@ def draw_svg(
     position: Position,
     last_action: int | None = None,
     previous: Position | None = None,
+    players: tuple[str, str] = ("", ""),
 ) -> str:
     """SVG text of a position; arguments and errors are those of `draw_scene`.
 
     It refers to nothing outside itself. Each thing on the board has a `<title>` that names it.
     """
-    return svg_of_scene(draw_scene(game, position, last_action, previous))
+    return svg_of_scene(draw_scene(game, position, last_action, previous, players))
 
 
 def svg_of_scene(scene: Scene) -> str:

@@ -114,7 +114,12 @@ def mode_name(game: Game) -> str:
 
 def ruleset_name(game: Game, width: int) -> str:
     """The ruleset's name, cut to `width` characters, all of them printable."""
-    name = "".join(letter if letter.isprintable() else " " for letter in game.rules.name)
+    return shortened(game.rules.name, width)
+
+
+def shortened(text: str, width: int) -> str:
+    """A name, cut to `width` characters, all of them printable."""
+    name = "".join(letter if letter.isprintable() else " " for letter in text)
     return name if len(name) <= width else name[:width - 3] + "..."
 
 

@@ -111,11 +111,11 @@ def _run(name: str, arguments: list[str]) -> None:
         with chosen.output():
             sys.modules[type(chosen).__module__].run(chosen)
     except CastleError as error:
-        _fail(_shown(str(error)))
+        _fail(str(error))
     except OSError as error:
         if is_of_output(error):
             raise
-        _fail(_shown(str(error)))
+        _fail(str(error))
     except MemoryError:
         _fail("not enough memory for what these options ask for")
     except ImportError as error:
@@ -123,11 +123,6 @@ def _run(name: str, arguments: list[str]) -> None:
         if explanation is None:
             raise
         _fail(explanation)
-
-
-def _shown(text: str) -> str:
-    """The text without characters that could do things to a terminal; its line ends stay."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def _parse(options: Any, name: str, arguments: list[str]) -> Any:

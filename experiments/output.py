@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
+from experiments.report.plain_text import printable_lines
+
 _PLAIN_SIGNS: Final = str.maketrans({
     "–": "-", "—": "-", "−": "-", "‑": "-", "×": "x", "·": ".", "•": "*", "…": "...", "→": "->",
     "←": "<-", "↔": "<->", "’": "'", "‘": "'", "“": '"', "”": '"', "─": "-", "━": "-", "│": "|",
@@ -96,10 +98,18 @@ def results_before_output(where: Path | None) -> Iterator[None]:
                           f"{str(where)!r}")
 
 
+def tell(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
+    """Print a text with its line ends, and without characters that do things to a terminal.
+
+    Whatever a command prints that names of people, files or agents may be in is printed by this.
+    """
+    print(printable_lines(text), end=end, file=file, flush=flush)
+
+
 def say(message: str) -> None:
     """Print a message of the command on standard error, if that works."""
     with suppress(OSError):
-        print(f"castle: {message}", file=sys.stderr, flush=True)
+        tell(f"castle: {message}", file=sys.stderr, flush=True)
 
 
 def is_of_output(error: OSError) -> bool:

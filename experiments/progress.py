@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from experiments.report.plain_text import printable
+
 
 @contextmanager
 def progress_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -14,5 +16,5 @@ def progress_bar(description: str, total: int) -> Iterator[Callable[[int], None]
                TimeRemainingColumn())
     console = Console(stderr=True, force_jupyter=False)
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(description, total=total)
+        task = progress.add_task(printable(description), total=total)
         yield lambda done: progress.advance(task, done)

@@ -18,6 +18,7 @@ from experiments.options import (
     OutputOptions,
     chosen_game,
 )
+from experiments.output import tell
 from experiments.play.analysed_file import analyse_file
 from experiments.report.judged_moves import print_moves, totals
 
@@ -59,7 +60,7 @@ def run(options: Analyse) -> None:
                                   else judge_position(play, position))
     moves = print_moves(found)
     if is_game:
-        print(totals(moves))
+        tell(totals(moves))
     options.write_json({
         "ruleset": game.rules.to_dict(),
         "position": game.format_position(position),

@@ -27,6 +27,7 @@ from experiments.options import (
     chosen_game,
     command_line,
 )
+from experiments.output import tell
 from experiments.progress import progress_bar
 
 # In default storm every move of a position of this ply or a later one is valued in milliseconds.
@@ -84,7 +85,7 @@ def run(options: Dataset) -> None:
     about = {**made.card, "command": command_line(), "environment": environment_info()}
     save_dataset(options.out, replace(made, card=about))
     remove_parts(parts)
-    print(f"{options.out}: {len(made):,} positions in {perf_counter() - started:.0f} s")
+    tell(f"{options.out}: {len(made):,} positions in {perf_counter() - started:.0f} s")
     options.write_json(about | {"positions": len(made)})
 
 

@@ -19,8 +19,10 @@ from experiments.options import (
     RunOptions,
     command_line,
 )
+from experiments.output import tell
 from experiments.report import run_report as report
 from experiments.report.gain import gain_sentence
+from experiments.report.plain_text import markdown_code
 
 # How often each agent is measured while it trains, the untrained network not counted.
 EVALUATIONS: Final = 8
@@ -81,14 +83,14 @@ def run(options: Demo) -> None:
 def _train_and_measure(options: Demo, config: PPOConfig, folder: Path) -> None:
     parts = [
         "# Self-play agents for both modes\n",
-        f"Trained and measured by `{command_line()}` with seed {options.seed}; each mode's numbers "
-        f"stand in its `{RESULTS}`.\n\n{report.circumstances()}",
+        f"Trained and measured by {markdown_code(command_line())} with seed {options.seed}; each "
+        f"mode's numbers stand in its `{RESULTS}`.\n\n{report.circumstances()}",
         report.READING,
     ]
     for mode in MODES:
         parts += run_mode(mode, config, folder)
     path = report.write_report(folder, parts)
-    print(f"report: {path}")
+    tell(f"report: {path}")
 
 
 def run_mode(mode: Mode, config: PPOConfig, folder: Path) -> list[str]:
@@ -101,11 +103,11 @@ def run_mode(mode: Mode, config: PPOConfig, folder: Path) -> list[str]:
     report.write_results(own_folder, config.to_dict(), game,
                          {"evaluations": evaluations, "final": summaries})
     report.print_summaries(summaries, f"{agent} after {steps:,} steps")
-    print(f"{gain_sentence(evaluations)}\n")
+    tell(f"{gain_sentence(evaluations)}\n")
     return [
         f"## {game.rules.name}\n",
         report.draw_learning(folder, mode, subject, evaluations),
-        f"The agent `{agent}`, measured at the end; results in `{mode}/{RESULTS}`:\n",
+        f"The agent {markdown_code(agent)}, measured at the end; results in `{mode}/{RESULTS}`:\n",
         report.summary_markdown(summaries),
         report.draw_summaries(folder, mode, subject, summaries, records),
     ]
@@ -116,7 +118,7 @@ def check(folder: Path) -> None:
     broken = []
     for mode, promise in PROMISES.items():
         results = _results(folder / mode / RESULTS)
-        print(f"{mode}: {gain_sentence(results['evaluations'])}")
+        tell(f"{mode}: {gain_sentence(results['evaluations'])}")
         broken += [f"{mode}: {text}" for text in broken_promises(results, promise)]
     if broken:
         raise DemoError(f"the demo in {str(folder)!r} gained too little; {'; '.join(broken)}")

@@ -11,6 +11,7 @@ from agents.networks.policy import checkpoint_path, policy_of
 from agents.runs import RunError, check_writable
 from castle_env import Game, OptionError, Ruleset
 from experiments.options import RESULTS, AgentArgument, OptionalFile, OutputOptions
+from experiments.output import tell
 
 # What the card of a run's checkpoint and that of an exported network have in common.
 KEPT: Final = ("algorithm", "network", "weights", "reward", "steps", "hours", "cpu_minutes",
@@ -48,7 +49,7 @@ def run(options: Export) -> None:
         write_onnx(policy_of(checkpoint), options.onnx)
         written.append(options.onnx)
     for path in written:
-        print(f"{path}: {path.stat().st_size:,} bytes")
+        tell(f"{path}: {path.stat().st_size:,} bytes")
     options.write_json({"files": [{"path": path, "bytes": path.stat().st_size}
                                   for path in written]})
 

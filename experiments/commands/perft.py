@@ -9,6 +9,7 @@ import tyro
 from castle_env import Game, load_ruleset
 from experiments.limits import check_range
 from experiments.options import OptionalText, OutputOptions, RulesetArgument
+from experiments.output import tell
 
 # Counts of longer sequences do not fit into 64 bits, nor into a lifetime.
 MAX_DEPTH: Final = 30
@@ -42,8 +43,8 @@ def run(options: Perft) -> None:
                      for action in game.legal_actions(state)}
     count = sum(by_action.values()) if by_action else game.perft(state, options.depth)
     for name, leaves in by_action.items():
-        print(f"{name:>6} {leaves:>15,}")
+        tell(f"{name:>6} {leaves:>15,}")
     seconds = perf_counter() - started
-    print(f"perft({options.depth}) of {game.rules.name} = {count:,} in {seconds:.3f} s")
+    tell(f"perft({options.depth}) of {game.rules.name} = {count:,} in {seconds:.3f} s")
     options.write_json({"ruleset": game.rules.name, "position": game.format_position(state),
                         "depth": options.depth, "count": count, "divide": by_action})

@@ -9,6 +9,7 @@ import tyro
 from agents.runs import check_writable
 from castle_env import OptionError
 from experiments.options import OptionalFile, OptionalFolder, OutputOptions
+from experiments.output import tell
 from experiments.play.games_file import read_game
 from experiments.play.replay import show
 from experiments.play.replay_pictures import check_new_folder, write_gif, write_svgs
@@ -56,7 +57,7 @@ def run(options: Replay) -> None:
         write_page(record, options.html)
     drawn = [path for path in (options.gif, options.svg, options.html) if path is not None]
     for path in drawn:
-        print(f"drawn: {path}")
+        tell(f"drawn: {path}")
     options.write_json(record)
     if not drawn:
         show(record)

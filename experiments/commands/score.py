@@ -21,6 +21,7 @@ from experiments.options import (
     RunOptions,
     command_line,
 )
+from experiments.output import tell
 from experiments.progress import progress_bar
 from experiments.report import run_report as report
 from experiments.report.tables import Table, percent, plain, signed, to_markdown, to_rich
@@ -75,12 +76,12 @@ def _score(options: ScoreOptions, game: Game, folder: Path) -> None:
         "The row for the table in `docs/score.md`:\n", score_row(options, ours)])
     options.write_json(results)
     if options.markdown:
-        print(score_row(options, ours), end="")
+        tell(score_row(options, ours), end="")
         return
-    print(title)
+    tell(title)
     for table in tables:
         rich.print(to_rich(table))
-    print(f"report: {path}")
+    tell(f"report: {path}")
 
 
 def _measured(options: ScoreOptions, game: Game, agent: str) -> Score:

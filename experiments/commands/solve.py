@@ -31,6 +31,7 @@ from experiments.options import (
     command_line,
     memory_bytes,
 )
+from experiments.output import tell
 from experiments.report import storm_proof, sudden_death_proof
 
 SECONDS_BETWEEN_SAVES: Final = 600
@@ -92,7 +93,7 @@ def run(options: Solve) -> None:
         finally:
             status.stop()
             options.write_json(storm_proof.to_dict(game, position, proven, solver))
-            print(storm_proof.report(game, position, proven, solver))
+            tell(storm_proof.report(game, position, proven, solver))
 
 
 def solve_sudden_death(options: Solve, game: Game) -> None:
@@ -128,7 +129,7 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
             if kept:
                 kept.save()
             options.write_json(sudden_death_proof.to_dict(game, position, solver.proof))
-            print(sudden_death_proof.report(game, position, solver.proof))
+            tell(sudden_death_proof.report(game, position, solver.proof))
 
 
 def kept_path(game: Game, position: Position) -> Path:
@@ -172,14 +173,14 @@ def make_book(options: Solve, game: Game) -> None:
         raise OptionError("--book-plies goes with --out, --memory, --backend, --workers, "
                           "--address, --json and --quiet alone")
     if card_path(options.out).exists():
-        print(f"{options.out} is there already")
+        tell(f"{options.out} is there already")
     started = perf_counter()
     with Console(stderr=True).status("") as status:
         book = build(game, options.book_plies, options.out, options.start().map,
                      memory_bytes(options.memory), command_line(),
                      lambda done, total: status.update(
                          f"{done:,} of {total:,} positions of ply {options.book_plies} solved"))
-    print(f"book: {options.out} and {card_path(options.out)}, {len(book.values):,} positions, "
+    tell(f"book: {options.out} and {card_path(options.out)}, {len(book.values):,} positions, "
           f"start {book.value(game.initial_state()):+d} for A, in {perf_counter() - started:.0f} s")
     options.write_json({"book": options.out, "card": card_path(options.out),
                         "positions": len(book.values), "value": book.value(game.initial_state())})

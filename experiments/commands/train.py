@@ -36,7 +36,7 @@ from experiments.options import (
     OptionalNumber,
     command_line,
 )
-from experiments.output import results_before_output
+from experiments.output import results_before_output, tell
 from experiments.report import run_report as report
 
 
@@ -125,7 +125,7 @@ def _go_on(options: Train, folder: Path) -> None:
     game = Game(Ruleset.from_dict(checkpoint.card["ruleset"]))
     check_training(game, config)
     check_history(checkpoint)
-    print(f"resuming {folder} at {steps:,} steps")
+    tell(f"resuming {folder} at {steps:,} steps")
     _learn_and_measure(game, config, folder, checkpoint, options.until)
     options.write_results_of(folder)
 
@@ -151,4 +151,4 @@ def _learn_and_measure(
         report.draw_summaries(folder, "final", agent, summaries, records),
     ])
     report.print_summaries(summaries, title)
-    print(f"report: {path}\nagent: {agent}")
+    tell(f"report: {path}\nagent: {agent}")

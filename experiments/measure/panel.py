@@ -32,6 +32,7 @@ from experiments.measure.match import PANEL, check_match, play_match
 from experiments.measure.records import Summary, summarise
 from experiments.measure.truth_set import TruthSet, shipped_truth_set
 from experiments.options import command_line
+from experiments.output import tell
 from experiments.progress import progress_bar
 
 _SHORT_NAMES: Final = {"random": "random", "greedy": "greedy", "alphabeta:2": "ab2",
@@ -95,7 +96,7 @@ def learn(
         steps, evaluations = train(game, config, folder, panel.evaluate, show, checkpoint,
                                    command_line(), until=total, init_from=init_from)
     if steps < total:
-        print(f"stopped at {steps:,} of {total:,} steps; go on with: "
+        tell(f"stopped at {steps:,} of {total:,} steps; go on with: "
               f"castle train --resume {shlex.quote(str(folder))}")
         raise KeyboardInterrupt
     return steps, evaluations
@@ -128,7 +129,7 @@ class _ProgressLines:
         self._next = time.monotonic() + SECONDS_PER_LINE
         left = progress.seconds_left
         ending = f", {timedelta(seconds=round(left))} left" if math.isfinite(left) else ""
-        print(_progress_text(progress) + ending, file=sys.stderr, flush=True)
+        tell(_progress_text(progress) + ending, file=sys.stderr, flush=True)
 
 
 def _progress_text(progress: Progress) -> str:

@@ -27,6 +27,7 @@ from castle_env.errors import CastleError
 from castle_env.position import PositionArray, stack, unstack
 from experiments.measure.truth_set import TruthSet, TruthSetError, save_truth_set
 from experiments.options import BackendOptions
+from experiments.output import tell
 from experiments.progress import progress_bar
 
 # Of these plies every position up to symmetry is taken.
@@ -174,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     save_truth_set(options.out, TruthSet(
         truth.states, truth.values, truth.sources,
         {**truth.card, "command": command, "environment": environment_info()}))
-    print(f"{options.out}: {len(truth):,} positions")
+    tell(f"{options.out}: {len(truth):,} positions")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from castle_env.game_file import GameFileError, format_game, read_games
 from castle_env.game_record import GameRecord, Note
 from castle_env.ruleset import STORM
 from experiments.measure.judged_moves import JudgedMove, judge_game
-from experiments.output import results_before_output
+from experiments.output import results_before_output, tell
 from experiments.report.judged_moves import print_moves, totals
 
 # What an analysis adds to a comment, so that another one can take it away again.
@@ -46,7 +46,7 @@ def analyse_file(
         finally:
             if done:
                 write_text_atomic(out, "\n".join(map(format_game, done + games[len(done):])))
-                print(f"written: {out}")
+                tell(f"written: {out}")
     return results
 
 
@@ -69,9 +69,9 @@ def _analysed(games: Sequence[GameRecord]) -> Iterator[tuple[GameRecord, list[Ju
         # Games of one ruleset share what has been proven.
         if play is None or play.game.rules != saved.rules:
             play = PerfectPlay(saved.game)
-        print(f"game {number} of {len(games)}: {saved.players[0]!r} against {saved.players[1]!r}")
+        tell(f"game {number} of {len(games)}: {saved.players[0]!r} against {saved.players[1]!r}")
         values = print_moves(judge_game(play, saved.actions, saved.start))
-        print(f"{totals(values)}\n")
+        tell(f"{totals(values)}\n")
         yield saved, values
 
 

@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 
 from experiments.measure.judged_moves import JudgedMove
+from experiments.output import tell
 
 
 def print_moves(found: Iterable[JudgedMove]) -> list[JudgedMove]:
     """Print a table, each line as soon as its move is known; gives all of them."""
-    print(f"{'ply':>3}  player  {'move':<5} {'value':>5}  {'best':>5}  {'lost':>4}  best moves")
+    tell(f"{'ply':>3}  player  {'move':<5} {'value':>5}  {'best':>5}  {'lost':>4}  best moves")
     moves = []
     for move in found:
         moves.append(move)
-        print(line_of(move), flush=True)
+        tell(line_of(move), flush=True)
     return moves
 
 

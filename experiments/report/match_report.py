@@ -8,6 +8,7 @@ from castle_env import Game
 from castle_env.game_record import GameRecord
 from experiments.measure.records import summarise
 from experiments.options import command_line
+from experiments.output import tell
 from experiments.report import run_report as report
 
 
@@ -29,4 +30,4 @@ def write(
                               records),
     ])
     report.print_summaries([summary], title)
-    print(f"report: {path}")
+    tell(f"report: {path}")

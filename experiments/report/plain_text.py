@@ -14,9 +14,20 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
+def printable_lines(text: str) -> str:
+    """The same of each line."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def markdown_text(text: str) -> str:
     """Markdown, and HTML within it, that shows the text as it is, in one line."""
     return _MARKS.sub(r"\\\1", " ".join(printable(text).split())).translate(_HTML)
+
+
+def markdown_prose(text: str) -> str:
+    """Markdown of a text in one line that may have marks in it, but neither tags nor links."""
+    shown = text.replace("\\", "\\\\").replace("](", "]\\(")
+    return " ".join(printable(shown).replace("&", "&amp;").replace("<", "&lt;").split())
 
 
 def markdown_code(text: str) -> str:

@@ -1,12 +1,6 @@
-"""Pictures of results, one per question, written as PNG files whole or not at all.
-
-They use matplotlib's figures directly, without pyplot: no display and no global state. Colours are
-those of Okabe and Ito, told apart by colour-blind people too, and series differ in their markers
-and line styles as well.
-"""
+"""Pictures of results, one per question, written as PNG files whole or not at all."""
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,25 +11,31 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from agents.runs import atomic_path
 from experiments.measure.intervals import Interval
+from experiments.report.figures import (
+    BLACK,
+    BLUE,
+    COLOURS,
+    GREY,
+    LINES,
+    MARKERS,
+    RED,
+    bare_figure,
+    headline,
+    legend,
+    name_rows,
+    new_figure,
+    only_grid,
+    save,
+    share_axis,
+    short_count,
+    shown,
+    style,
+)
 from experiments.report.tables import percent
 
-BLUE: Final = "#0072B2"
-ORANGE: Final = "#E69F00"
-GREEN: Final = "#009E73"
-PURPLE: Final = "#CC79A7"
-RED: Final = "#D55E00"
-SKY: Final = "#56B4E9"
-BLACK: Final = "#222222"
-GREY: Final = "#767676"
-
-COLOURS: Final = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
-MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
-LINES: Final = ("-", "--", "-.", ":")
 _HATCHES: Final = ("", "///", "...")
 
 # From losing to winning, through white at an even share.
@@ -44,8 +44,6 @@ _SHARES: Final = LinearSegmentedColormap.from_list("shares", [RED, "#FFFFFF", BL
 # For each agent and each source of positions: (ply, value) in the order of plies.
 PlyCurves: TypeAlias = dict[str, dict[str, list[tuple[int, Interval]]]]
 
-_LONGEST_NAME: Final = 30
-_EXPLANATION: Final = "explanation"
 _MAX_BINS: Final = 49
 
 
@@ -58,12 +56,12 @@ def learning_curve(
     and the mode, for the title. Raises `RunError` where the file cannot be written.
     """
     figure, axes = new_figure(f"Win rate of {subject} while it learns",
-                           "band: 95% Wilson interval; a draw counts as half a win", 7.5, 4.2)
+                              "band: 95% Wilson interval; a draw counts as half a win", 7.5, 4.2)
     for number, (opponent, curve) in enumerate(curves.items()):
         _curve(axes, number, curve, f"against {shown(opponent)}")
     axes.axhline(0.5, color=GREY, linewidth=1, zorder=0.9)
     axes.set_ylim(0, 1)
-    _share_axis(axes, "y", "win rate")
+    share_axis(axes, "y", "win rate")
     axes.set_xlabel("training steps")
     axes.xaxis.set_major_formatter(lambda step, _: short_count(step))
     legend(figure, axes)
@@ -76,7 +74,8 @@ def regret_curve(curve: Sequence[tuple[int, Interval]], path: Path, subject: str
     curve: (training steps, mean regret). Raises `RunError` where the file cannot be written.
     """
     figure, axes = new_figure(f"Regret of {subject} while it learns",
-                           "VP thrown away per move, by exact values; band: 95% interval", 7.5, 3.6)
+                              "VP thrown away per move, by exact values; band: 95% interval",
+                              7.5, 3.6)
     _curve(axes, 0, curve, "regret")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("VP per move")
@@ -118,7 +117,7 @@ def optimal_by_ply(curves: PlyCurves, path: Path, subject: str) -> None:
                                  "optimal moves")
     panels[0].set_ylim(0, 1)
     for axes in panels:
-        _share_axis(axes, "y", axes.get_ylabel())
+        share_axis(axes, "y", axes.get_ylabel())
     save(figure, path)
 
 
@@ -148,17 +147,17 @@ def _ply_panels(curves: PlyCurves, title: str, label: str) -> tuple[Figure, Sequ
 
 
 def win_rates(
-    rates: Mapping[str, Mapping[str, Interval]], path: Path, subject: str
+    rates: Mapping[str, Mapping[str, Interval]], path: Path, title: str, rows: str = "opponent"
 ) -> None:
-    """How often an agent wins, by opponent and seat.
+    """How often agents win, by row and seat.
 
-    rates: for each opponent, from top to bottom, the win rate by the seat of the agent ("first",
-    "second", "both"). Raises `RunError` where the file cannot be written.
+    rates: for each row, from top to bottom, the win rate by the seat of the agent ("first",
+    "second", "both"). rows: what the names of the rows are. Raises `RunError` where the file cannot
+    be written.
     """
     seats = list(dict.fromkeys(seat for by_seat in rates.values() for seat in by_seat))
-    figure, axes = new_figure(f"Win rate of {subject} by opponent and seat",
-                           "line: 95% Wilson interval; a draw counts as half a win",
-                           7.5, 1.7 + 0.34 * len(rates) * (len(seats) + 0.5))
+    figure, axes = new_figure(title, "line: 95% Wilson interval; a draw counts as half a win",
+                              7.5, 1.7 + 0.34 * len(rates) * (len(seats) + 0.5))
     height = 0.8 / len(seats)
     for number, seat in enumerate(seats):
         found = [(row, by_seat[seat]) for row, by_seat in enumerate(rates.values())
@@ -166,11 +165,9 @@ def win_rates(
         places = [row - 0.4 + height * (number + 0.5) for row, _ in found]
         _rate_bars(axes, places, [rate for _, rate in found], 0.88 * height, number, seat)
     axes.axvline(0.5, color=GREY, linewidth=1, zorder=0.9)
-    axes.set_yticks(range(len(rates)), [f"against {shown(name)}" for name in rates])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(rates) - 0.5, -0.5)
+    name_rows(axes, [shown(name) for name in rates], rows)
     axes.set_xlim(0, 1)
-    _share_axis(axes, "x", "win rate")
+    share_axis(axes, "x", "win rate")
     legend(figure, axes, title="seat of the agent:")
     save(figure, path)
 
@@ -231,7 +228,7 @@ def _margin_panel(
                       markeredgecolor=BLACK, clip_on=False, zorder=3,
                       transform=axes.get_xaxis_transform())
     axes.axvline(0, color=GREY, linewidth=1, zorder=0.9)
-    _share_axis(axes, "y", "games")
+    share_axis(axes, "y", "games")
 
 
 def _bin_edges(lowest: int, highest: int) -> npt.NDArray[np.float64]:
@@ -255,8 +252,8 @@ def cross_table(
     """
     count = len(players)
     figure, axes = new_figure(f"Tournament, {subject}: share of the points of row against column",
-                           "below each share: distinct games, both seats together",
-                           max(7.5, 2.8 + 0.95 * count), 2.2 + 0.7 * count)
+                              "below each share: distinct games, both seats together",
+                              max(7.5, 2.8 + 0.95 * count), 2.2 + 0.7 * count)
     image = axes.imshow(np.ma.masked_invalid(shares), cmap=_SHARES, vmin=0, vmax=1, aspect="auto")
     for row, column in np.argwhere(games > 0):
         share = shares[row, column]
@@ -267,6 +264,8 @@ def cross_table(
     names = [shown(player) for player in players]
     axes.set_xticks(range(count), names, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(count), names)
+    axes.set_xlabel("opponent")
+    axes.set_ylabel("player")
     axes.set_xticks(np.arange(count - 1) + 0.5, minor=True)
     axes.set_yticks(np.arange(count - 1) + 0.5, minor=True)
     axes.set_facecolor("#E4E4E4")
@@ -274,7 +273,8 @@ def cross_table(
     axes.grid(which="minor", color="white", linewidth=2)
     axes.tick_params(which="both", length=0)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, format=PercentFormatter(1), fraction=0.05)
+    bar = figure.colorbar(image, ax=axes, format=PercentFormatter(1), fraction=0.05,
+                          label="share of the player's points")
     bar.outline.set_visible(False)
     save(figure, path)
 
@@ -292,8 +292,8 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
     written.
     """
     figure, axes = new_figure(f"Bradley–Terry ratings, {subject}",
-                           "Elo scale, on average 0; line: 95% interval",
-                           7.5, 1.7 + 0.42 * len(ratings))
+                              "Elo scale, on average 0; line: 95% interval",
+                              7.5, 1.7 + 0.42 * len(ratings))
     known = [end for rating in ratings.values()
              for end in (rating.estimate, rating.low, rating.high) if math.isfinite(end)]
     for row, rating in enumerate(ratings.values()):
@@ -307,93 +307,8 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
                       xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8,
                       color=BLACK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
     axes.axvline(0, color=GREY, linewidth=1, zorder=0.9)
-    axes.set_yticks(range(len(ratings)), [shown(player) for player in ratings])
-    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [shown(player) for player in ratings], "player")
     axes.set_ylim(len(ratings) - 0.4, -0.7)
-    axes.grid(visible=False, axis="y")
-    axes.grid(visible=True, axis="x", color="#E4E4E4", linewidth=0.8)
+    only_grid(axes, "x")
     axes.set_xlabel("rating (400 points: odds of 10 to 1)")
     save(figure, path)
-
-
-def bare_figure(width: float, height: float) -> Figure:
-    """Empty figure of this size in inches."""
-    return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
-
-
-def new_figure(title: str, explanation: str, width: float, height: float) -> tuple[Figure, Axes]:
-    """Figure of one picture with what it shows above it, and how to read it in small below that."""
-    figure = bare_figure(width, height)
-    axes = figure.subplots()
-    style(axes)
-    lines = textwrap.fill(literal(explanation), int(15.5 * width))
-    axes.set_title(lines, loc="left", fontsize=8.5, color=GREY, gid=_EXPLANATION)
-    headline(figure, title)
-    return figure, axes
-
-
-def headline(figure: Figure, text: str) -> None:
-    """Title of the whole picture, in as many lines as its width asks for."""
-    lines = textwrap.fill(text, int(9.5 * figure.get_figwidth()))
-    figure.suptitle(literal(lines), x=0.01, ha="left", fontsize=11.5, weight="bold", color=BLACK)
-
-
-def style(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(GREY)
-    axes.grid(visible=True, axis="y", color="#E4E4E4", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=9, color=GREY, labelcolor=BLACK)
-
-
-def _share_axis(axes: Axes, which: str, label: str) -> None:
-    """Make the axis "x" or "y" one of percentages, with the only grid."""
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_formatter(lambda share, _: f"{100 * share:.3g}%")
-    axis.set_label_text(label)
-    axes.grid(visible=False)
-    axis.grid(visible=True, color="#E4E4E4", linewidth=0.8)
-
-
-def legend(figure: Figure, axes: Axes, title: str | None = None) -> None:
-    """Legend of the axes below the picture, if there is anything to tell apart."""
-    handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, title=title, loc="outside lower center", frameon=False,
-                      ncols=min(3, len(handles)), fontsize=9, title_fontsize=9)
-
-
-def short_count(number: float) -> str:
-    """A count as it stands on an axis: 750, 20k, 1.5M."""
-    for unit, sign in ((1e6, "M"), (1e3, "k")):
-        if abs(number) >= unit:
-            return f"{number / unit:g}{sign}"
-    return f"{number:g}"
-
-
-def shown(name: str) -> str:
-    """A player's name, shortened in its middle if it is long."""
-    if len(name) > _LONGEST_NAME:
-        name = f"{name[:11]}…{name[-(_LONGEST_NAME - 12):]}"
-    return literal(name)
-
-
-def literal(text: str) -> str:
-    """Text that matplotlib shows as it is, and does not read as a formula."""
-    return text.replace("$", r"\$")
-
-
-def save(figure: Figure, path: Path) -> None:
-    _pull_left(figure)
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", metadata={"Software": None})
-
-
-def _pull_left(figure: Figure) -> None:
-    """Let explanations begin at the left of the picture, where they have its whole width."""
-    figure.draw_without_rendering()
-    for text in figure.findobj(lambda artist: artist.get_gid() == _EXPLANATION):
-        assert isinstance(text, Text)
-        assert text.axes is not None
-        box = text.axes.get_window_extent()
-        text.set_x((0.01 * figure.bbox.width - box.x0) / box.width)

@@ -10,6 +10,7 @@ import rich
 from castle_env import Game
 from experiments.measure.decisions import SOURCES, Decision, RegretRow, summarise_decisions
 from experiments.options import command_line
+from experiments.output import tell
 from experiments.report import plots
 from experiments.report import run_report as report
 from experiments.report.tables import SEAT_NAMES, Table, percent, plain, to_markdown, to_rich
@@ -43,7 +44,7 @@ def write(
         "## By seat\n", to_markdown(summary_table(rows, (0, 1), "")), *_by_ply(rows),
     ])
     rich.print(to_rich(terminal_table(rows, title)))
-    print(f"report: {path}")
+    tell(f"report: {path}")
 
 
 def _all_plies(rows: Sequence[RegretRow], seats: Sequence[int | None]) -> list[RegretRow]:

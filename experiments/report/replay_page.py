@@ -6,10 +6,13 @@ from string import Template
 from typing import Final
 
 from agents.runs import write_text_atomic
-from castle_env.drawing import FACES
+from castle_env.board import PLAYER_NAMES
+from castle_env.drawing import draw_board
 from castle_env.game_record import NO_NOTE, GameRecord, Note
-from castle_env.svg import draw_svg
-from experiments.play.replay_pictures import frames
+from castle_env.pieces import FACES
+from castle_env.svg import svg_of_scene
+from castle_env.view import View, last_move_text, status_text, view_position
+from experiments.play.replay_pictures import Frame, frames
 
 _PAGE: Final = Template("""\
 <!doctype html>
@@ -30,14 +33,24 @@ body { margin: 0 auto; padding: 1rem; max-width: 90rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.45 Helvetica, Arial, sans-serif; }
 h1 { font-size: 1.3rem; margin: 0; }
 h1 i { font-style: normal; }
-h1 i::before { content: ""; display: inline-block; width: .7em; height: .7em;
+h1 i::before, dt::before { content: ""; display: inline-block; width: .7em; height: .7em;
   margin-right: .35em; background: $blue; border-radius: 50%; }
-h1 i:last-of-type::before { margin-left: .35em; background: $red; border-radius: 0; rotate: 45deg; }
+h1 i:last-of-type::before, dt:last-of-type::before { background: $red; border-radius: 0;
+  rotate: 45deg; }
+h1 i:last-of-type::before { margin-left: .35em; }
 p { margin: .2rem 0; color: var(--quiet); overflow-wrap: anywhere; }
 main { display: flex; flex-wrap: wrap; gap: 1rem; margin-top: 1rem; }
 #board { flex: 3 1 32rem; min-width: 0; }
-figure { margin: 0; }
-figure svg { display: block; width: 100%; height: auto; border-radius: .5rem; }
+figure { margin: 0; display: flex; flex-wrap: wrap; gap: 1rem; }
+figure[hidden] { display: none; }
+figure svg { flex: 1 1 18rem; width: 100%; max-width: max(18rem, 100vh - 7rem); height: auto;
+  min-width: 0; border-radius: .5rem; }
+figure > div { flex: 1 1 13rem; overflow-wrap: anywhere; }
+dl { margin: 0; }
+dt { font-weight: bold; }
+dd { margin: 0 0 .6rem 0; color: var(--quiet); }
+dd b { color: var(--ink); font-size: 1.5rem; }
+@media (max-width: 48rem) { figure svg text { font-size: 19px; } }
 #side { flex: 1 1 17rem; display: flex; flex-direction: column; min-width: 0; }
 nav { display: flex; gap: .4rem; }
 button { font: inherit; color: inherit; border: 1px solid var(--rule); border-radius: .4rem;
@@ -134,12 +147,28 @@ def page(record: GameRecord) -> str:
         blue=FACES[0], red=FACES[1],
         about="\n".join(f"<p>{escape(line)}</p>" for line in _about(record)),
         figures="\n".join(
-            f'<figure data-note="{escape(_note(note, pair))}">{draw_svg(*frame)}</figure>'
+            f'<figure data-note="{escape(_note(note, pair))}">{_figure(record, frame)}</figure>'
             for note, pair, frame in zip(notes, points, frames(record), strict=True)),
         moves="\n".join(_row(record, index) for index in range(len(states))),
         legend="<p>The numbers are values: the first player's margin in Victory Points that a move "
                "leads to.</p>" if any(note.value is not None for note in notes) else "",
     )
+
+
+def _figure(record: GameRecord, frame: Frame) -> str:
+    """A board, and beside it, or beneath it on a narrow screen, what both players have."""
+    view = view_position(*frame)
+    players = "\n".join(_player(view, player, name) for player, name in enumerate(record.players))
+    ply = f"Ply {frame[1].ply} of {record.rules.max_plies}: {last_move_text(view.last_move)}."
+    return (f"{svg_of_scene(draw_board(*frame))}<div><p>{status_text(view)}</p>\n"
+            f"<dl>\n{players}\n</dl>\n<p>{ply}</p></div>")
+
+
+def _player(view: View, player: int, name: str) -> str:
+    points = " · ".join(f"{row} {both[player]}" for row, both in view.points.items())
+    return (f"<dt>{escape(name)}</dt><dd>{PLAYER_NAMES[player]}<br>"
+            f"<b>{view.totals[player]} VP</b><br>{points}<br>"
+            f"in hand {view.hands[player]}, captured {view.captures[player]}</dd>")
 
 
 def _about(record: GameRecord) -> list[str]:

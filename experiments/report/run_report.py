@@ -14,8 +14,9 @@ from experiments.measure.intervals import Interval
 from experiments.measure.records import Summary, SummaryRow, distinct_games
 from experiments.measure.weights import weights_of
 from experiments.options import RESULTS, command_line
+from experiments.output import tell
 from experiments.report.gain import gain_markdown
-from experiments.report.plain_text import markdown_code, markdown_text
+from experiments.report.plain_text import markdown_code, markdown_prose, markdown_text
 from experiments.report.plots import learning_curve, margin_distribution, regret_curve, win_rates
 from experiments.report.tables import (
     SEAT_NAMES,
@@ -50,7 +51,8 @@ def draw_summaries(
 ) -> str:
     """Draw win rates and margins of one agent against its opponents; Markdown that shows them."""
     win_rates({summary.opponent: {SEAT_NAMES[row.seat]: row.win_rate for row in summary.rows}
-               for summary in summaries}, folder / f"{name}-win-rates.png", subject)
+               for summary in summaries}, folder / f"{name}-win-rates.png",
+              f"Win rate of {subject} by opponent and seat")
     margin_distribution({summary.opponent: _margins(summary, records) for summary in summaries},
                         folder / f"{name}-margins.png", subject)
     text = markdown_text(subject)
@@ -104,7 +106,7 @@ def print_summaries(summaries: Sequence[Summary], title: str) -> None:
     rows = [row for summary in summaries for row in summary.rows]
     rich.print(to_rich(terminal_table(rows, title)))
     endings = count_endings(rows)
-    print("ended by:", ", ".join(f"{reason} {count}" for reason, count in endings.items()))
+    tell("ended by: " + ", ".join(f"{reason} {count}" for reason, count in endings.items()))
 
 
 def count_endings(rows: Iterable[SummaryRow]) -> Counter[str]:
@@ -138,9 +140,10 @@ def circumstances_text(environment: Mapping[str, Any] | None) -> str:
         return "<sub>made by an earlier version, which did not keep its commit</sub>\n"
     versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
     machine = environment["machine"]
-    return (f"<sub>{versions}; Python {environment['python']}; {machine['processor']}, "
+    text = (f"{versions}; Python {environment['python']}; {machine['processor']}, "
             f"{machine['cores']} cores, {machine['os']}; "
-            f"commit {environment['git_commit'] or 'unknown'}</sub>\n")
+            f"commit {environment['git_commit'] or 'unknown'}")
+    return f"<sub>{markdown_prose(text)}</sub>\n"
 
 
 def write_report(folder: Path, parts: Sequence[str]) -> Path:

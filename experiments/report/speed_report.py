@@ -6,6 +6,7 @@ import rich
 
 from experiments.bench.peers import PEERS
 from experiments.bench.rows import Ratio, Row
+from experiments.output import tell
 from experiments.report.tables import Table, to_rich
 
 
@@ -27,11 +28,11 @@ def show_ratios(ratios: Iterable[Ratio], missing: Iterable[str], core: int | Non
     if table.rows:
         rich.print(to_rich(table))
     if any(ratio.theirs in PEERS for ratio in ratios):
-        print("Other games, the same kind of play. A learner step of gym.storm is two plies.")
+        tell("Other games, the same kind of play. A learner step of gym.storm is two plies.")
     if core is not None:
-        print(f"All rows were measured on core {core} alone.")
+        tell(f"All rows were measured on core {core} alone.")
     for line in missing:
-        print(line)
+        tell(line)
 
 
 def _number(value: float) -> str:

@@ -12,7 +12,7 @@ import rich.table
 from rich.text import Text
 
 from castle_env.errors import OptionError
-from experiments.report.plain_text import printable
+from experiments.report.plain_text import markdown_prose, printable
 
 # What is measured needs statistics; a table of rulesets does without.
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def to_markdown(table: Table) -> str:
 
 def _markdown_cell(text: str) -> str:
     """A cell that may have code in it, but neither tags nor links."""
-    shown = text.replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
-    return " ".join(printable(shown).replace("&", "&amp;").replace("<", "&lt;").split())
+    return markdown_prose(text).replace("|", "\\|")
 
 
 def to_rich(table: Table) -> rich.table.Table:

@@ -1,6 +1,6 @@
 """The report of a tournament: ratings, cross-table, cycles and all pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +12,10 @@ from castle_env.game_record import GameRecord
 from experiments.measure import ratings
 from experiments.measure.records import summarise
 from experiments.options import command_line
+from experiments.output import tell
 from experiments.report import plots
 from experiments.report import run_report as report
+from experiments.report.plain_text import markdown_text
 from experiments.report.tables import cross_table_table, ratings_table, to_markdown, to_rich
 
 RATINGS_READING: Final = """\
@@ -47,19 +49,21 @@ def write(
         report.intro(title, command_line(), game, seed),
         "## Ratings\n", RATINGS_READING, to_markdown(ratings_table(rated, "")),
         "![Ratings](ratings.png)\n",
-        _cycles_text(cycles), "## Who beats whom\n", to_markdown(cross_table_table(table, "")),
+        _cycles_text(cycles, markdown_text), "## Who beats whom\n",
+        to_markdown(cross_table_table(table, "")),
         "![Cross-table](cross-table.png)\n",
         "## All pairs\n", report.READING, report.summary_markdown(summaries),
     ])
     rich.print(to_rich(cross_table_table(table, f"{title}: points of row against column")))
     rich.print(to_rich(ratings_table(rated, "Bradley–Terry ratings")))
-    print(_cycles_text(cycles))
-    print(f"report: {path}")
+    tell(_cycles_text(cycles, str))
+    tell(f"report: {path}")
 
 
-def _cycles_text(cycles: tuple[ratings.Cycle, ...]) -> str:
+def _cycles_text(cycles: tuple[ratings.Cycle, ...], shown: Callable[[str], str]) -> str:
+    """The cycles, each in a line, in the words that `shown` makes of names."""
     if not cycles:
         return "No cycle: no agent is beaten by one that it, or one it beats, has beaten.\n"
-    lines = [f"- {cycle} ({'certain' if cycle.is_certain else 'not certain'} at 95%)"
+    lines = [f"- {shown(str(cycle))} ({'certain' if cycle.is_certain else 'not certain'} at 95%)"
              for cycle in cycles]
     return "Cycles, which no single number can show:\n\n" + "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ from markdown import Markdown
 
 from agents.runs import environment_info, write_json_atomic, write_text_atomic
 from experiments.report import run_report as report
-from experiments.report.plain_text import markdown_code, markdown_text
+from experiments.report.plain_text import markdown_code, markdown_prose, markdown_text
 from experiments.report.tables import Table, to_markdown
 from experiments.studies.cells import Row, failed_rows
 from experiments.studies.load import Study
@@ -30,7 +30,8 @@ _POLICY: Final = """\
 _STYLE: Final = """\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem;
        color: #222; background: #fff; overflow-wrap: anywhere }
-img { max-width: 100%; height: auto } sub { color: #666; vertical-align: baseline }
+p:has(img) { overflow-x: auto } img { max-width: max(100%, 44rem); height: auto }
+sub { color: #666; vertical-align: baseline }
 table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto }
 td, th { border-bottom: 1px solid #ddd; padding: .2rem .6rem }
 code { background: #f4f4f4 }
@@ -73,7 +74,7 @@ def write(
         **findings.results(), "failed": failed_rows(rows),
     })
     parts = [
-        f"# {markdown_text(study.description)}\n", findings.answer + "\n",
+        f"# {markdown_text(study.description)}\n", markdown_prose(findings.answer) + "\n",
         f"Study {markdown_code(study.name)}, {len(rows)} cells; command "
         f"{markdown_code(command)}.\n",
         _made_by(rows), *findings.pictures(folder), *findings.tables(),

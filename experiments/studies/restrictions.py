@@ -5,13 +5,18 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from experiments.report import plots
-from experiments.report.tables import SEAT_NAMES
+from experiments.measure.intervals import Interval
+from experiments.report import figures
+from experiments.report.tables import SEAT_NAMES, plain
 
 
 class Cost(Protocol):
-    """What a restriction costs the player in a seat under one ruleset, in VP of margin."""
+    """What a restriction costs the player in a seat under one ruleset, in VP of margin.
+
+    interval: None where the cost is exact.
+    """
 
     @property
     def restriction(self) -> str: ...
@@ -22,21 +27,36 @@ class Cost(Protocol):
     @property
     def cost(self) -> float: ...
 
+    @property
+    def interval(self) -> Interval | None: ...
+
 
 def costs_sentence(costs: Sequence[Cost]) -> str:
-    """The mean cost of each restriction from both seats, the dearest first."""
+    """The mean cost of each restriction from both seats, the dearest first.
+
+    Of one ruleset with its intervals; where there are several, the table has them.
+    """
     names = dict.fromkeys(cost.restriction for cost in costs)
-    means = {name: [float(np.mean(costs_from(costs, name, seat))) for seat in (0, 1)]
-             for name in names}
-    ranked = sorted(means, key=lambda name: -sum(means[name]))
-    texts = [f"{name} {means[name][0]:.1f} and {means[name][1]:.1f}" for name in ranked]
+    found = {name: [costs_from(costs, name, seat) for seat in (0, 1)] for name in names}
+    ranked = sorted((name for name in names if all(found[name])),
+                    key=lambda name: -sum(map(_mean, found[name])))
+    texts = [f"{name} {' and '.join(map(_mean_text, found[name]))}" for name in ranked]
     return ("Restricted play costs the first and the second player these VP on average: "
             + ", ".join(texts) + ".")
 
 
-def costs_from(costs: Sequence[Cost], restriction: str, seat: int) -> list[float]:
+def costs_from(costs: Sequence[Cost], restriction: str, seat: int) -> list[Cost]:
     """What one restriction costs in one seat, ruleset by ruleset."""
-    return [cost.cost for cost in costs if (cost.restriction, cost.seat) == (restriction, seat)]
+    return [cost for cost in costs if (cost.restriction, cost.seat) == (restriction, seat)]
+
+
+def _mean(costs: Sequence[Cost]) -> float:
+    return float(np.mean([cost.cost for cost in costs]))
+
+
+def _mean_text(costs: Sequence[Cost]) -> str:
+    interval = costs[0].interval if len(costs) == 1 else None
+    return f"{_mean(costs):.1f}" if interval is None else plain(interval, 1)
 
 
 def draw_costs(
@@ -47,24 +67,40 @@ def draw_costs(
     Raises `RunError` where the file cannot be written.
     """
     names = list(dict.fromkeys(cost.restriction for cost in costs))
-    figure, axes = plots.new_figure(
+    are_estimates = any(cost.interval is not None for cost in costs)
+    line = "line: 95% bootstrap interval; " if are_estimates else ""
+    figure, axes = figures.new_figure(
         f"What restricted play costs against {opponent}, {subject}",
-        "a point: a ruleset; diamond: their mean; VP of margin that the restricted player loses",
-        7.5, 2.0 + 0.6 * len(names))
-    for seat, colour in ((0, plots.BLUE), (1, plots.RED)):
+        f"a point: a ruleset; with a rim: their mean; {line}"
+        "VP of margin that the restricted player loses", 7.5, 2.0 + 0.6 * max(2, len(names)))
+    for seat, (colour, marker) in enumerate(((figures.BLUE, "D"), (figures.RED, "s"))):
         for row, name in enumerate(names):
-            height = row + 0.16 * (2 * seat - 1)
-            lost = costs_from(costs, name, seat)
-            axes.plot(lost, [height] * len(lost), marker="o", linestyle="none", color=colour,
-                      markersize=6, alpha=0.4, markeredgewidth=0)
-            axes.plot([float(np.mean(lost))], [height], marker="D", linestyle="none", markersize=7,
-                      color=colour, markeredgecolor=plots.BLACK,
-                      label=f"{SEAT_NAMES[seat]} player restricted" if row == 0 else None)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.axvline(0, color=plots.GREY, linewidth=1, zorder=0.9)
-    axes.grid(visible=False, axis="y")
-    axes.grid(visible=True, axis="x", color="#E4E4E4", linewidth=0.8)
+            _draw_cost(axes, costs_from(costs, name, seat), row + 0.2 * (2 * seat - 1), colour,
+                       marker)
+        axes.plot([], [], marker=marker, linestyle="none", markersize=7, color=colour,
+                  markeredgecolor=figures.BLACK, label=f"{SEAT_NAMES[seat]} player restricted")
+    figures.name_rows(axes, names, "restriction")
+    axes.axvline(0, color=figures.GREY, linewidth=1, zorder=0.9)
+    figures.only_grid(axes, "x")
     axes.set_xlabel("VP lost")
-    plots.legend(figure, axes)
-    plots.save(figure, path)
+    figures.legend(figure, axes)
+    figures.save(figure, path)
+
+
+def _draw_cost(
+    axes: Axes, costs: Sequence[Cost], height: float, colour: str, marker: str
+) -> None:
+    """The points of one restriction and seat; those with intervals one beneath the other."""
+    if not costs:
+        return
+    lost = [cost.cost for cost in costs]
+    known = [cost.interval for cost in costs if cost.interval is not None]
+    reach = 0.12 if known and len(costs) > 1 else 0.0
+    heights = np.linspace(height - reach, height + reach, len(costs))
+    for interval, place in zip(known, heights, strict=False):
+        axes.plot([interval.low, interval.high], [place, place], color=colour, linewidth=1.6,
+                  alpha=0.7)
+    axes.plot(lost, heights, marker="o", linestyle="none", color=colour, markersize=6, alpha=0.4,
+              markeredgewidth=0)
+    axes.plot([_mean(costs)], [height], marker=marker, linestyle="none", markersize=7,
+              color=colour, markeredgecolor=figures.BLACK)

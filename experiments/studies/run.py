@@ -9,7 +9,7 @@ from agents.runs import RunError, write_text_atomic
 from castle_env import OptionError
 from experiments.backend import Backend
 from experiments.options import StudyOptions, command_line
-from experiments.output import results_before_output
+from experiments.output import results_before_output, tell
 from experiments.progress import progress_bar
 from experiments.studies import report
 from experiments.studies.cells import Row, failed_rows, missing, run_cells
@@ -64,7 +64,7 @@ def run_study(study: Study, folder: Path, backend: Backend) -> None:
     findings = findings_of(study, rows)
     path = report.write(folder, study, rows, findings, command_line())
     findings.show()
-    print(f"report: {path}")
+    tell(f"report: {path}")
     _tell_failures(study, rows, path)
 
 

@@ -11,6 +11,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Final
 
 from castle_env import Ruleset
+from experiments.output import tell
 
 if TYPE_CHECKING:
     import uvicorn
@@ -40,7 +41,7 @@ def serve(
     app = create_app(rules, players, agents, load_ahead=True)
     with listen(port) as listener:
         url = f"http://{HOST}:{listener.getsockname()[1]}/"
-        print(f"Play at {url} (Ctrl-C ends the server)", flush=True)
+        tell(f"Play at {url} (Ctrl-C ends the server)", flush=True)
         if open_browser:
             threading.Timer(0.5, webbrowser.open, (url,)).start()
         new_server(app).run(sockets=[listener])

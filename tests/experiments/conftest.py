@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ended import Ended
+from quick_pictures import quick_pictures
 
 from experiments.cli import main
 
@@ -14,7 +15,7 @@ from experiments.cli import main
 def castle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Ended]:
-    """Runs the command in an empty folder and in this process."""
+    """Runs the command in an empty folder and in this process, with pictures of one pixel."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -22,7 +23,8 @@ def castle(
         monkeypatch.setattr("sys.argv", ["castle", *map(str, arguments)])
         status: Any = 0
         try:
-            main()
+            with quick_pictures():
+                main()
         except SystemExit as end:
             status = end.code or 0
         captured = capsys.readouterr()

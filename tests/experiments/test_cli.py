@@ -25,11 +25,13 @@ from small_runs import SMALL_OPTIONS
 import castle_env
 from agents import runs
 from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
-from agents.training.config import PPOConfig
+from agents.training.config import PRESETS, PPOConfig
 from castle_env import Game, load_ruleset, make_agent, preset_names
 from castle_env.imports import EXTRAS
 from experiments import cli
+from experiments.backend import LocalBackend
 from experiments.cli import COMMANDS
+from experiments.commands import demo
 from experiments.measure import match
 from experiments.measure.panel import PANEL
 
@@ -209,8 +211,13 @@ def test_a_proof_of_sudden_death_is_kept_and_resumed(castle: Any, tmp_path: Path
     assert "damaged" in ended.errors
 
 
-def test_sudden_death_is_solved_by_first_moves_in_tasks(castle: Any, tmp_path: Path) -> None:
-    (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 5\n")
+def test_sudden_death_is_solved_by_first_moves_in_tasks(
+    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 4\n")
+    made: list[int] = []
+    monkeypatch.setattr("experiments.options.LocalBackend", lambda workers: (
+        made.append(workers), LocalBackend(1))[1])
     ended = castle("solve", "cousin.toml", "--memory", "1MiB", "--workers", 2)
     assert ended.status == 0
     assert "margin +0 for A" in ended.output
@@ -255,25 +262,25 @@ def sixths(game, states, margins):
 """
 
 
-def test_network_and_reward_of_ones_own(tmp_path: Path) -> None:
+def test_network_and_reward_of_ones_own(
+    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By their import paths, from training to a match, and to a second run that begins there."""
     (tmp_path / "own.py").write_text(OWN)
-
-    def castle(*arguments: object) -> str:
-        done = subprocess.run([CASTLE, *map(str, arguments)], cwd=tmp_path, text=True, check=False,
-                              capture_output=True, env=os.environ | {"PYTHONPATH": str(tmp_path)})
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own", raising=False)
     own = ("train", *SMALL_OPTIONS, "--steps", 128, "--network", "own:Small", "--reward",
            "own:sixths")
-    castle(*own, "--name", "mine")
+    assert castle(*own, "--name", "mine").status == 0
     card = json.loads(next((tmp_path / "runs" / "mine").glob("checkpoints/*128.json")).read_text())
     assert (card["network"]["kind"], card["reward"]) == ("own:Small", "own:sixths")
     assert card["weights"] == 648 * 25 + 25 + 648 + 1
-    castle(*own, "--name", "more", "--init-from", "runs/mine")
-    castle("train", "--resume", "runs/more", "--until", 256)
-    assert "mine" in castle("evaluate", "ppo:runs/mine", "ppo:runs/more", "--games", 4)
+    assert castle(*own, "--name", "more", "--init-from", "runs/mine").status == 0
+    assert castle("train", "--resume", "runs/more", "--until", 256).status == 0
+    ended = castle("evaluate", "ppo:runs/mine", "ppo:runs/more", "--games", 4)
+    assert ended.status == 0
+    assert "mine" in ended.output
+    monkeypatch.delitem(sys.modules, "own")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -303,7 +310,11 @@ def test_weights_of_another_network_are_refused(castle: Any, tmp_path: Path) -> 
     assert not (tmp_path / "runs" / "large").exists()
 
 
-def test_demo(castle: Any, tmp_path: Path) -> None:
+def test_demo(castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = dataclasses.replace(PRESETS["quick"], num_envs=16, n_steps=8, batch_size=64, channels=4,
+                                blocks=1, hidden=8, evaluation_games=4, regret_positions=8)
+    monkeypatch.setattr(demo, "PRESETS", {"quick": small})
+    monkeypatch.setattr(demo, "EVALUATIONS", 1)
     ended = castle("demo", "--steps", 100, "--games", 4, "--name", "demo")
     assert ended.status == 0
     assert ended.output.splitlines()[-1] == "report: runs/demo/report.md"

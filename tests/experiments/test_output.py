@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from other_process import somewhere_else
+from quick_pictures import quick_pictures
 from small_runs import SMALL_OPTIONS
 
 from experiments.cli import COMMANDS, main
@@ -50,7 +51,8 @@ def castle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr("sys.stdout", output or io.StringIO())
         status: Any = 0
         try:
-            main()
+            with quick_pictures():
+                main()
         except SystemExit as end:
             status = end.code or 0
         return Ended(status, errors.getvalue())

@@ -142,6 +142,11 @@ class PlayedCost:
         """The mean alone, as for costs that are exact."""
         return self.lost.estimate
 
+    @property
+    def interval(self) -> Interval | None:
+        """That of the mean, where there are games enough for one."""
+        return self.lost if self.lost.is_known else None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return vars(self) | {"lost": self.lost.to_dict()}

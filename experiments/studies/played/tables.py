@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from experiments.measure.intervals import Interval
 from experiments.measure.quality import METRICS
+from experiments.report.plain_text import markdown_prose
 from experiments.report.tables import SEAT_NAMES, Table, percent, plain, signed, to_markdown
 from experiments.studies.played.findings import (
     RACES,
@@ -65,8 +66,8 @@ def tables(study: RulesetStudy, found: PlayedFindings) -> list[str]:
     if ladders:
         texts = "; ".join(f"{' '.join(labels) or study.name} {plain(skill_of(ladder))}"
                           for labels, ladder in ladders.items())
-        parts.append(f"Skill trace (Ludii, SkillTrace; 1 if the larger budget always wins): "
-                     f"{texts}.\n")
+        parts.append("Skill trace (Ludii, SkillTrace; 1 if the larger budget always wins): "
+                     f"{markdown_prose(texts)}.\n")
     if costs:
         parts += ["### Restricted play\n", _COSTS_READING, to_markdown(_costs_table(study, costs))]
     quality = _quality_table(alone or found.matches)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.output import tell
 from experiments.studies.cells import Row
 from experiments.studies.played import pictures as played_pictures
 from experiments.studies.played import tables as played_tables
@@ -61,7 +62,7 @@ class RulesetFindings:
 
     def show(self) -> None:
         """Print the answer."""
-        print(self.answer)
+        tell(self.answer)
 
 
 def find_rulesets(study: RulesetStudy, rows: Mapping[str, Row]) -> RulesetFindings:

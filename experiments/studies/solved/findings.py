@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from experiments.measure.intervals import Interval
 from experiments.studies.cells import Row
 from experiments.studies.restrictions import costs_sentence
 from experiments.studies.rulesets.study import RulesetStudy
@@ -109,6 +110,11 @@ class Cost:
     seat: int
     value: float
     cost: float
+
+    @property
+    def interval(self) -> Interval | None:
+        """None: the cost is exact."""
+        return None
 
 
 def costs_of(

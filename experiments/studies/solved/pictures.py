@@ -13,13 +13,13 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from castle_env.board import DIRECTIONS, SIZE
-from experiments.report import plots
+from experiments.report import figures
 from experiments.studies.restrictions import draw_costs
 from experiments.studies.rulesets.study import Axis, RulesetStudy
 from experiments.studies.solved.findings import BEST, Cost, Fairness, most_balanced
 
 _MARGINS: Final = LinearSegmentedColormap.from_list("margins",
-                                                    [plots.RED, "#FFFFFF", plots.BLUE])
+                                                    [figures.RED, "#FFFFFF", figures.BLUE])
 _MAX_COLUMNS: Final = 16
 _BOARDS_PER_ROW: Final = 4
 # Rulesets shown with their first moves.
@@ -86,22 +86,24 @@ def values_map(
         place = (rows.index(_place(axes, ruleset, down)),
                  columns.index(_place(axes, ruleset, across)))
         values[place] = ruleset.value
-    figure, picture = plots.new_figure(
+    figure, picture = figures.new_figure(
         f"Exact value of each ruleset, {subject}",
         "first player's VP margin under best play; blue: wins, orange: loses",
         4 + 0.55 * len(columns), 2.2 + 0.24 * len(rows))
     _field(picture, values)
-    picture.set_xticks(range(len(columns)), [_names(axes, across, place) for place in columns],
+    picture.set_xticks(range(len(columns)), [figures.shown(_names(axes, across, place), 50)
+                                              for place in columns],
                        rotation=30, ha="right", rotation_mode="anchor", fontsize=8)
-    picture.set_yticks(range(len(rows)), [_names(axes, down, place) for place in rows], fontsize=8)
+    picture.set_yticks(range(len(rows)), [figures.shown(_names(axes, down, place), 50)
+                                           for place in rows], fontsize=8)
     picture.set_xlabel(_keys(axes, across))
     picture.set_ylabel(_keys(axes, down))
-    plots.save(figure, path)
+    figures.save(figure, path)
 
 
 def _keys(axes: Sequence[Axis], which: Sequence[int]) -> str:
-    """The keys whose values stand along a side of the picture."""
-    return plots.literal(", ".join(axes[index].key for index in which))
+    """The keys whose values stand along a side of the picture; where nothing varies, what it is."""
+    return ", ".join(axes[index].key for index in which) or "ruleset"
 
 
 def _axes_across(axes: Sequence[Axis]) -> list[int]:
@@ -128,8 +130,8 @@ def _field(picture: Axes, values: npt.NDArray[np.float64]) -> None:
                    aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
-            picture.text(column, row, _signed(value), ha="center", va="center", fontsize=7,
-                         color=plots.BLACK)
+            picture.text(column, row, _signed(value), ha="center", va="center", fontsize=8,
+                         color=figures.BLACK)
     picture.grid(visible=False)
     picture.tick_params(length=0)
     picture.spines[:].set_visible(False)
@@ -152,33 +154,33 @@ def balance_and_decision(
 
     Raises `RunError` where the file cannot be written.
     """
-    figure, axes = plots.new_figure(
+    figure, axes = figures.new_figure(
         f"Balance and decisiveness after random openings, {subject}",
         "a point: a ruleset (darker: several); best play after the opening; a draw is half a win",
-        7.5, 4.6)
-    axes.scatter([ruleset.first_score for ruleset in rulesets],
-                 [ruleset.decided for ruleset in rulesets], s=34, color=plots.BLUE, alpha=0.35,
-                 linewidths=0, clip_on=False, zorder=3)
+        7.5, 4.8 + 0.1 * len(best))
+    points = [(ruleset.first_score, ruleset.decided) for ruleset in rulesets]
+    scores, decided = zip(*points, strict=True)
+    axes.scatter(scores, decided, s=34, color=figures.BLUE, alpha=0.35, linewidths=0,
+                 clip_on=False, zorder=3)
     places: dict[tuple[float, float], list[int]] = {}
     for place, ruleset in enumerate(best, start=1):
         places.setdefault((ruleset.first_score, ruleset.decided), []).append(place)
-    for point, numbers in places.items():
-        axes.plot(*point, marker="o", markersize=9, zorder=4, color=plots.ORANGE,
-                  markeredgecolor=plots.BLACK, clip_on=False, linestyle="none")
-        axes.annotate(", ".join(map(str, numbers)), point, xytext=(8, 5), fontsize=8,
-                      textcoords="offset points")
-    axes.text(0.98, 0.96, "\n".join(f"{place}: {ruleset.name}" for place, ruleset
-                                    in enumerate(best, start=1)),
-              transform=axes.transAxes, ha="right", va="top", fontsize=8, color=plots.BLACK)
-    axes.axvline(0.5, color=plots.GREY, linewidth=1, zorder=0.9)
+        axes.plot([], [], linestyle="none", label=f"{place}: {figures.shown(ruleset.name, 60)}")
+    for point in places:
+        axes.plot(*point, marker="o", markersize=9, zorder=4, color=figures.ORANGE,
+                  markeredgecolor=figures.BLACK, clip_on=False, linestyle="none")
+    axes.axvline(0.5, color=figures.GREY, linewidth=1, zorder=0.9)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.06)
     for axis, label in ((axes.xaxis, "points of the first player (line: even)"),
                         (axes.yaxis, "openings that are decided")):
         axis.set_major_formatter(PercentFormatter(1))
         axis.set_label_text(label)
-    axes.grid(visible=True, axis="both", color="#E4E4E4", linewidth=0.8)
-    plots.save(figure, path)
+    axes.grid(visible=True, axis="both", color=figures.FAINT, linewidth=0.8)
+    figures.legend(figure, axes, "the most balanced decisive rulesets" if best else None)
+    figures.label_points(figure, axes, {point: ", ".join(map(str, numbers))
+                                        for point, numbers in places.items()}, points)
+    figures.save(figure, path)
 
 
 def first_moves_map(
@@ -191,19 +193,20 @@ def first_moves_map(
     """
     columns = min(_BOARDS_PER_ROW, len(boards))
     rows = -(-len(boards) // columns)
-    figure = plots.bare_figure(max(6.0, 2.9 * columns), 1.0 + 2.9 * rows)
+    figure = figures.bare_figure(max(6.0, 2.9 * columns), 1.0 + 2.9 * rows)
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     norm = _norm(np.array([margin for _, moves in boards.values() for margin in moves.values()],
                           dtype=np.float64))
     for panel, (name, (ranks, moves)) in zip(panels, boards.items(), strict=False):
         _board(panel, ranks)
         _moves(panel, moves, norm)
-        panel.set_title(name, fontsize=8, color=plots.BLACK)
+        panel.set_title(figures.shown(name, 36), fontsize=9, color=figures.BLACK)
     for panel in panels[len(boards):]:
         panel.set_axis_off()
-    plots.headline(figure, f"First player's margin after each first move, {subject} "
-                           "(blue: wins, orange: loses)")
-    plots.save(figure, path)
+    figure.supxlabel("beside the board: where the faction slides in (blue: the first player wins, "
+                     "orange: loses); dark squares: strongholds", fontsize=9, color=figures.GREY)
+    figures.headline(figure, f"First player's margin after each first move, {subject}")
+    figures.save(figure, path)
 
 
 def _board(panel: Axes, ranks: Sequence[str]) -> None:
@@ -213,7 +216,7 @@ def _board(panel: Axes, ranks: Sequence[str]) -> None:
     panel.set_ylim(SIZE + 0.6, -1.6)
     for rank, squares in enumerate(ranks):
         for file, square in enumerate(squares):
-            colour = plots.BLACK if square == "#" else "#F4F4F4"
+            colour = figures.BLACK if square == "#" else "#F4F4F4"
             panel.add_patch(Rectangle((file - 0.5, rank - 0.5), 1, 1, facecolor=colour,
                                       edgecolor="#CCCCCC", linewidth=0.6))
 
@@ -223,9 +226,9 @@ def _moves(panel: Axes, moves: Mapping[str, int], norm: TwoSlopeNorm) -> None:
         if len(name) == 2:
             column, row = _door(name)
             panel.add_patch(Rectangle((column - 0.45, row - 0.45), 0.9, 0.9, linewidth=0.6,
-                                      facecolor=_MARGINS(norm(margin)), edgecolor=plots.GREY))
-            panel.text(column, row, _signed(margin), ha="center", va="center", fontsize=7,
-                       color=plots.BLACK)
+                                      facecolor=_MARGINS(norm(margin)), edgecolor=figures.GREY))
+            panel.text(column, row, _signed(margin), ha="center", va="center", fontsize=8,
+                       color=figures.BLACK)
 
 
 def _door(move: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 import rich
 
 from experiments.measure.intervals import Interval, student_mean_interval
+from experiments.output import tell
 from experiments.report.tables import Table, percent, plain, to_markdown, to_rich
 from experiments.studies.cells import Row
 from experiments.studies.trained.pictures import Point, curve_of, learning_curves
@@ -81,7 +82,7 @@ class TrainingFindings:
         """Print the table and the answer."""
         if self.variants:
             rich.print(to_rich(self.table(with_cells=False)))
-        print(self.answer)
+        tell(self.answer)
 
     def table(self, with_cells: bool = True) -> Table:
         """A line for each variant; with the keys of its cells or, for a terminal, without."""

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.report import plots
+from experiments.report import figures
 
 # The opponent of the panel that the points are shown against.
 OPPONENT: Final = "greedy"
@@ -51,11 +51,11 @@ def learning_curves(curves: Mapping[str, Sequence[Point]], path: Path, subject: 
     """
     has_regret = any(point.regret for curve in curves.values() for point in curve)
     values = ("points", "regret") if has_regret else ("points",)
-    figure = plots.bare_figure(9, 1.5 + 2.4 * len(values))
+    figure = figures.bare_figure(9, 1.5 + 2.4 * len(values))
     panels = figure.subplots(len(values), 2, sharex="col", sharey="row", squeeze=False)
     for row, value in zip(panels, values, strict=True):
         for axes, place in zip(row, ("steps", "cpu_minutes"), strict=True):
-            plots.style(axes)
+            figures.style(axes)
             for number, (name, curve) in enumerate(curves.items()):
                 _draw(axes, number, name, curve, place, value)
             axes.set_ylim(bottom=0)
@@ -68,10 +68,10 @@ def learning_curves(curves: Mapping[str, Sequence[Point]], path: Path, subject: 
     # A root leaves room for trainings of few steps beside those of many, and has a place for 0.
     panels[-1][0].set_xscale("function", functions=(_root, np.square))
     panels[-1][0].xaxis.set_major_locator(MaxNLocator(4))
-    panels[-1][0].xaxis.set_major_formatter(lambda step, _: plots.short_count(step))
-    plots.legend(figure, panels[0][0], title="line: mean over seeds; band: worst to best")
-    plots.headline(figure, f"Learning curves in {subject}")
-    plots.save(figure, path)
+    panels[-1][0].xaxis.set_major_formatter(lambda step, _: figures.short_count(step))
+    figures.legend(figure, panels[0][0], title="line: mean over seeds; band: worst to best")
+    figures.headline(figure, f"Learning curves in {subject}")
+    figures.save(figure, path)
 
 
 def _root(steps: Any) -> Any:
@@ -85,9 +85,9 @@ def _draw(
     known = [point for point in curve if getattr(point, value)]
     places = [float(np.mean(getattr(point, place))) for point in known]
     values = [getattr(point, value) for point in known]
-    colour = plots.COLOURS[number % len(plots.COLOURS)]
+    colour = figures.COLOURS[number % len(figures.COLOURS)]
     axes.fill_between(places, [min(seeds) for seeds in values], [max(seeds) for seeds in values],
                       color=colour, alpha=0.18, linewidth=0)
     axes.plot(places, [float(np.mean(seeds)) for seeds in values], color=colour, linewidth=2,
-              markersize=4, marker=plots.MARKERS[number % len(plots.MARKERS)],
-              linestyle=plots.LINES[number % len(plots.LINES)], label=plots.shown(name))
+              markersize=4, marker=figures.MARKERS[number % len(figures.MARKERS)],
+              linestyle=figures.LINES[number % len(figures.LINES)], label=figures.shown(name))

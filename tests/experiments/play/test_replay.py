@@ -12,13 +12,18 @@ from PIL import Image
 
 from agents.runs import RunError
 from castle_env import Game, OptionError, load_ruleset
+from castle_env.board import FILES, PLAYER_NAMES, RANKS
+from castle_env.drawing import HEIGHT
 from castle_env.game_file import GameFileError, format_game
 from castle_env.game_record import GameRecord, Note, record_game
-from castle_env.raster import draw_rgb
+from castle_env.raster import rgb_of_scene
+from castle_env.scene import Text
 from castle_env.svg import draw_svg
+from castle_env.view import view_position
 from experiments.commands.replay import Replay, run
 from experiments.play import replay
 from experiments.play.replay import frame_text, next_index
+from experiments.play.replay_pictures import frames, scenes
 from experiments.report.replay_page import page
 
 STORM = Game(load_ruleset("storm"))
@@ -116,10 +121,43 @@ def test_gif(file: Path, tmp_path: Path) -> None:
             picture.seek(index)
             assert picture.info["duration"] == (1500 if index == saved.plies else 500)
         shown = np.asarray(picture.convert("RGB")).astype(int)
-    states = saved.states()
-    wanted = draw_rgb(STORM, states[-1], saved.actions[-1], states[-2])
+    wanted = rgb_of_scene(list(scenes(saved))[-1]).astype(int)
     # 256 colours are nearly all there are in the drawing.
     assert (np.abs(shown - wanted).max(axis=2) > 40).mean() < 0.001
+
+
+def test_each_picture_of_a_gif_tells_the_game() -> None:
+    """Names, seats, hands, captures, points, ply, move and value, in type for a telephone."""
+    saved = some_game(99)
+    words = [[shape for shape in scene.shapes if isinstance(shape, Text)]
+             for scene in scenes(saved)]
+    assert len(words) == 17
+    for ply, (shapes, state) in enumerate(zip(words, saved.states(), strict=True)):
+        said = "\n".join(shape.text for shape in shapes)
+        view = view_position(STORM, state, None, None)
+        for player, name in enumerate(("ana <i>", "bo & co")):
+            assert f"{name}\n{PLAYER_NAMES[player]} · {view.hands[player]} in hand" in said
+            assert f"captured {view.captures[player]}\n{view.totals[player]} VP" in said
+        assert f"ply {ply} of 16 · " in said
+        assert (f"played {STORM.format_action(saved.actions[ply - 1])}" in said) == (ply > 0)
+        assert ("value -4 for the first player" in said) == (ply == 1)
+    board = {*FILES, *RANKS}
+    # A telephone is about 390 points wide, and the picture as wide as its board.
+    assert min(shape.size for shapes in words for shape in shapes
+               if shape.text not in board) * 390 / HEIGHT > 10
+    for shapes in words:
+        for shape in shapes:  # bold letters are about 0.6 of their size wide
+            assert shape.anchor != "start" or shape.x + 0.6 * shape.size * len(
+                shape.text) < HEIGHT + 20, shape.text
+
+
+def test_long_names_stay_in_the_picture() -> None:
+    saved = some_game()
+    long = record_game(STORM.rules, list(saved.actions), players=("x" * 99, "塔\x1b" * 40))
+    names = [shape.text for shape in next(iter(scenes(long))).shapes
+             if isinstance(shape, Text) and shape.text.endswith("...")]
+    assert [len(name) for name in names] == [30, 30]
+    assert "\x1b" not in draw_svg(*next(iter(frames(long))), long.players)
 
 
 def test_svg(file: Path, tmp_path: Path) -> None:
@@ -128,8 +166,10 @@ def test_svg(file: Path, tmp_path: Path) -> None:
     states = saved.states()
     assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
         f"ply-{ply:03}.svg" for ply in range(2, 17)]
-    assert (tmp_path / "pictures" / "ply-003.svg").read_text("utf-8") == draw_svg(
-        STORM, states[1], saved.actions[0], states[0])
+    drawn = (tmp_path / "pictures" / "ply-003.svg").read_text("utf-8")
+    assert drawn == draw_svg(STORM, states[1], saved.actions[0], states[0], saved.players)
+    assert ">ana &lt;i&gt;<" in drawn
+    assert ">bo &amp; co<" in drawn
 
 
 class Page(HTMLParser):

@@ -1,5 +1,6 @@
 """What people wrote is shown and never obeyed: in HTML, SVG, Markdown, pictures and terminals."""
 
+import ast
 import io
 import re
 from html.parser import HTMLParser
@@ -9,15 +10,17 @@ from xml.etree import ElementTree
 import pytest
 import rich
 from markdown import Markdown
+from places import ROOT
 from rich.console import Console
 
 from castle_env import Game, Ruleset
 from castle_env.ansi import draw_ansi
 from castle_env.game_record import Note, record_game
 from castle_env.svg import draw_svg
+from experiments.output import tell
 from experiments.play.replay import frame_text
 from experiments.report import run_report
-from experiments.report.plain_text import markdown_code, markdown_text, printable
+from experiments.report.plain_text import markdown_code, markdown_prose, markdown_text, printable
 from experiments.report.replay_page import page
 from experiments.report.tables import Table, to_markdown, to_rich
 from experiments.studies import report as study_report
@@ -118,6 +121,36 @@ def test_a_replay_page_and_a_drawing_obey_no_text(text: str) -> None:
     assert not {tag for tag, _ in tags} & {"img", "div onclick", "b onerror", "iframe"}
     drawing = ElementTree.fromstring(draw_svg(game, record.states()[1]))
     assert not [one for one in drawing.iter() if "script" in one.tag]
+
+
+# What may print by itself: `tell` and `say`, pages of help, and the dialogues, which strip names.
+PRINTERS = {"experiments/output.py", "experiments/cli.py", "experiments/play/replay.py",
+            "experiments/play/terminal.py", "experiments/web/jobs.py"}
+
+
+def test_commands_print_by_the_one_function_that_strips() -> None:
+    """Also in code to come; constant text cannot do harm."""
+    for file in (ROOT / "experiments").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print":
+                assert str(file.relative_to(ROOT)) in PRINTERS, f"{file}:{node.lineno}"
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_what_is_told_has_no_escape_sequences(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell(f"a {text} b")
+    assert all(letter.isprintable() or letter == "\n" for letter in capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_an_answer_has_no_tags_or_links(text: str) -> None:
+    html = Markdown(extensions=["tables"]).convert(
+        f"{markdown_prose(f'Of 2 rulesets, {text} is best.')}\n")
+    assert {tag for tag, _ in Tags(html).tags} <= {"p", "strong", "em", "code"}
+    plain = "Of 240 rulesets, 41.5% [38.0, 45.1] of own_axis (3; 4) go to `a`: +2 * 3."
+    assert markdown_prose(plain) == plain
 
 
 def test_code_spans_hold_any_quotes() -> None:

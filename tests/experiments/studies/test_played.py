@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from quick_pictures import quick_pictures
 
-from castle_env import Game, load_ruleset
+from castle_env import Game, Ruleset, load_ruleset
 from experiments.commands.balance import Balance, run
 from experiments.studies import cells
 from experiments.studies.cells import Cell, Row, compute, read_cells
@@ -25,7 +26,7 @@ from experiments.studies.rulesets.study import Played
 
 SMALL = """\
 description = "How steps are played"
-base = "sudden-death"
+base = { mode = "sudden_death", factions_per_player = 3, max_plies = 16 }
 exact = false
 
 [[vary]]
@@ -37,7 +38,7 @@ agents = ["greedy", "random"]
 skill = ["alphabeta:1", "alphabeta:2", "alphabeta:3"]
 restrictions = ["never-captures"]
 depth = 2
-games = 12
+games = 8
 seed = 5
 """
 STORM = load_ruleset("storm")
@@ -84,12 +85,13 @@ def test_refuses_studies(text: str, said: str) -> None:
 
 def test_a_cell_is_the_same_each_time() -> None:
     params = {"agents": ["greedy", "greedy"], "games": 8, "opening_plies": 3}
-    one, other = (match_cell(Game(STORM), params, 1) for _ in range(2))
-    assert one == other != match_cell(Game(STORM), params, 2)
+    game = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 5}))
+    one, other = (match_cell(game, params, 1) for _ in range(2))
+    assert one == other != match_cell(game, params, 2)
     assert json.loads(json.dumps(one)) == one
     first = one["rows"][0]
     assert sum(one["margins"]["0"].values()) == first["distinct_games"]
-    assert [row[0] for row in one["leads"]["exact"]] == list(range(9, 17))
+    assert [row[0] for row in one["leads"]["exact"]] == list(range(3, 11))
     assert one["leads"]["exact"][-1][2] == pytest.approx(first["margin"]["estimate"], abs=1e-3)
     mean = sum(int(margin) * count for margin, count in one["margins"]["0"].items())
     assert mean / first["distinct_games"] == pytest.approx(first["margin"]["estimate"])
@@ -139,8 +141,18 @@ def test_cost_of_a_restriction() -> None:
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, Row]:
-    return {cell.key: compute(cell) for cell in parse_study(SMALL, "small").cells()}
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study, run by the command once."""
+    place = tmp_path_factory.mktemp("played")
+    (place / "small.toml").write_text(SMALL)
+    with quick_pictures():
+        run(Balance(study=str(place / "small.toml"), runs=place, name="p"))
+    return place / "p"
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> dict[str, Row]:
+    return read_cells(folder / "cells.jsonl")[0]
 
 
 def test_costs_follow_from_the_cells(rows: dict[str, Row]) -> None:
@@ -164,7 +176,8 @@ def test_answer_has_three_sentences(rows: dict[str, Row]) -> None:
     assert "Of 2 readings" in sentences[1]
     assert "alphabeta:3 against alphabeta:2" in sentences[2]
     storm = Played(agents=("greedy",), games=4, restrictions=("never-captures",), depth=1)
-    single = parse_study("base = 'storm'\nexact = false\n[played]\nagents = ['greedy']\n"
+    single = parse_study("base = {mode = 'storm', factions_per_player = 4}\nexact = false\n"
+                         "[played]\nagents = ['greedy']\n"
                          "restrictions = ['never-captures']\ndepth = 1\ngames = 4", "s")
     assert single.played == storm
     found = played_findings(single, {cell.key: compute(cell) for cell in single.cells()})
@@ -176,14 +189,15 @@ def test_everything_is_found_once(
     tmp_path: Path, rows: dict[str, Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "study.toml").write_text(SMALL)
-    (tmp_path / "cells.jsonl").write_text("".join(json.dumps(row | {"command": "c"}) + "\n"
+    (tmp_path / "cells.jsonl").write_text("".join(json.dumps(row) + "\n"
                                                   for row in rows.values()))
     calls: Counter[str] = Counter()
     for name in ("matches_of", "ladders_of", "margin_cost", "played_costs"):
         whole = getattr(findings, name)
         monkeypatch.setattr(findings, name, lambda *given, name=name, whole=whole: (
             calls.update([name]), whole(*given))[1])
-    run(Balance(resume=tmp_path))
+    with quick_pictures():
+        run(Balance(resume=tmp_path))
     costs = json.loads((tmp_path / "results.json").read_text())["played"]["costs"]
     assert len(costs) == 4
     assert calls == {"matches_of": 1, "ladders_of": 1, "played_costs": 1, "margin_cost": 4}
@@ -196,10 +210,11 @@ def test_character(time_outs: float, entries: float, character: str) -> None:
     assert Match(("a",), "c", ("x", "x"), {"quality": quality}).character == character
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "small.toml").write_text(SMALL)
-    run(Balance(study=str(tmp_path / "small.toml"), runs=tmp_path, name="p"))
-    folder = tmp_path / "p"
+def test_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (folder / "cells.jsonl").read_bytes()
+    with quick_pictures():
+        run(Balance(resume=folder))
+    assert (folder / "cells.jsonl").read_bytes() == before
     report, page = (folder / "report.md").read_text(), (folder / "report.html").read_text()
     results = json.loads((folder / "results.json").read_text())
     known = read_cells(folder / "cells.jsonl")[0]
@@ -212,6 +227,3 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert pictures == ["margins.png", "leads.png", "readings.png", "skill.png",
                         "played-restrictions.png"]
     assert page.count("data:image/png;base64,") == len(pictures)
-    before = (folder / "cells.jsonl").read_bytes()
-    run(Balance(resume=folder))
-    assert (folder / "cells.jsonl").read_bytes() == before
