@@ -17,7 +17,7 @@ from castle_env.board import (
     STORM_ACTIONS,
     SUDDEN_DEATH_ACTIONS,
 )
-from castle_env.compiled import kernel
+from castle_env.compiled import inlined_kernel, kernel
 from castle_env.kernels import (
     Moves,
     Rules,
@@ -45,6 +45,10 @@ Flags = npt.NDArray[np.bool_]
 
 
 NO_MOVES: Moves = (0, 0, 0, 0, 0, 0, 0, 0)
+
+# Row b holds the eight bits of the byte b.
+_EIGHT_BITS = np.array([[byte >> bit & 1 for bit in range(8)] for byte in range(256)],
+                       dtype=np.int8)
 
 
 @kernel
@@ -91,15 +95,25 @@ def entry_lanes(moves: Moves, kind: int) -> int:
     return (lanes | lanes >> 5 | lanes >> 10 | lanes >> 15 | lanes >> 20 | lanes >> 25) & 0x3F
 
 
+@inlined_kernel
+def write_eight(out_mask: Masks, at: int, byte: int) -> None:
+    """Write the eight bits of a byte into a mask, from the action `at` on."""
+    # All eight are read before one is written: only then does LLVM move them in one piece.
+    a, b, c, d = (_EIGHT_BITS[byte, 0], _EIGHT_BITS[byte, 1], _EIGHT_BITS[byte, 2],
+                  _EIGHT_BITS[byte, 3])
+    e, f, g, h = (_EIGHT_BITS[byte, 4], _EIGHT_BITS[byte, 5], _EIGHT_BITS[byte, 6],
+                  _EIGHT_BITS[byte, 7])
+    out_mask[at], out_mask[at + 1], out_mask[at + 2], out_mask[at + 3] = a, b, c, d
+    out_mask[at + 4], out_mask[at + 5], out_mask[at + 6], out_mask[at + 7] = e, f, g, h
+
+
 @kernel
 def write_mask(rules: Rules, moves: Moves, over: bool, out_mask: Masks) -> None:
     """Write the legal action mask, shape (num_actions,), for legal moves, none when `over`."""
-    any_move = 0
-    for kind in range(DIRECTIONS):
-        lanes = entry_lanes(moves, kind)
-        any_move |= lanes
-        for lane in range(SIZE):
-            out_mask[kind * SIZE + lane] = lanes >> lane & 1
+    any_move = (entry_lanes(moves, 0) | entry_lanes(moves, 1) << SIZE
+                | entry_lanes(moves, 2) << 2 * SIZE | entry_lanes(moves, 3) << 3 * SIZE)
+    for at in range(0, PASS, 8):
+        write_eight(out_mask, at, any_move >> at & 0xFF)
     if rules.steps:
         out_mask[STEPS:] = 0
         for direction in range(DIRECTIONS):

@@ -145,6 +145,24 @@ def is_over(rules: Rules, position: Position) -> bool:
 
 
 @kernel
+def entries(rules: Rules, occupied: int, doors: int, pushed: int, direction: int) -> int:
+    """Squares where factions that come in from `doors`, moving in a direction, would stand.
+
+    `pushed` are the squares whose run that push may move.
+    """
+    if rules.enters_by_step:
+        return doors & (~occupied | pushed)
+    return first_met(occupied, doors, direction) & pushed
+
+
+@kernel
+def steps(rules: Rules, own: int, occupied: int, pushed: int, direction: int) -> int:
+    """Squares of own factions that may step in a direction; `pushed` as in `entries`."""
+    free = 0 if rules.steps == STEPS_PUSHING else BOARD & ~occupied
+    return own & shift(free | pushed, direction ^ 1)
+
+
+@kernel
 def legal_moves(rules: Rules, position: Position) -> Moves:
     """Legal moves as one bitboard for each kind; all empty when the mover has to pass.
 
@@ -157,24 +175,27 @@ def legal_moves(rules: Rules, position: Position) -> Moves:
     to_south = pushable(occupied, strongholds, bastion, 1)
     to_west = pushable(occupied, strongholds, bastion, 2)
     to_east = pushable(occupied, strongholds, bastion, 3)
-    north, south = rules.doors[player, 0], rules.doors[player, 1]
-    west, east = rules.doors[player, 2], rules.doors[player, 3]
-    free = BOARD & ~occupied
-    if rules.enters_by_step:
-        from_north, from_south = north & (free | to_south), south & (free | to_north)
-        from_west, from_east = west & (free | to_east), east & (free | to_west)
-    else:
-        from_north = first_met(occupied, north, 1) & to_south
-        from_south = first_met(occupied, south, 0) & to_north
-        from_west = first_met(occupied, west, 3) & to_east
-        from_east = first_met(occupied, east, 2) & to_west
+    from_north = entries(rules, occupied, rules.doors[player, 0], to_south, 1)
+    from_south = entries(rules, occupied, rules.doors[player, 1], to_north, 0)
+    from_west = entries(rules, occupied, rules.doors[player, 2], to_east, 3)
+    from_east = entries(rules, occupied, rules.doors[player, 3], to_west, 2)
     if rules.steps == STEPS_NONE:
         return from_north, from_south, from_west, from_east, 0, 0, 0, 0
-    if rules.steps == STEPS_PUSHING:
-        free = 0
     return (from_north, from_south, from_west, from_east,
-            own & shift(free | to_north, 1), own & shift(free | to_south, 0),
-            own & shift(free | to_west, 3), own & shift(free | to_east, 2))
+            steps(rules, own, occupied, to_north, 0), steps(rules, own, occupied, to_south, 1),
+            steps(rules, own, occupied, to_west, 2), steps(rules, own, occupied, to_east, 3))
+
+
+@kernel
+def legal_of_kind(rules: Rules, position: Position, kind: int) -> int:
+    """The legal moves of one kind, as in `legal_moves`, for less work."""
+    own, strongholds = position.own, position.strongholds
+    occupied = own | position.opposing | strongholds
+    direction = kind ^ 1 if kind < DIRECTIONS else kind - DIRECTIONS
+    pushed = pushable(occupied, strongholds, position.bastion, direction)
+    if kind < DIRECTIONS:
+        return entries(rules, occupied, rules.doors[position.ply & 1, kind], pushed, direction)
+    return steps(rules, own, occupied, pushed, direction)
 
 
 @kernel
@@ -211,15 +232,18 @@ def action_of(kind: int, bit: int) -> int:
 
 
 @kernel
+def lane_of(action: int) -> tuple[int, int]:
+    """The kind of an action other than `PASS`, and the squares among which its move's bit is."""
+    if action >= STEPS:
+        return DIRECTIONS + ((action - STEPS) & 3), 1 << ((action - STEPS) >> 2)
+    kind, place = action // SIZE, action % SIZE
+    return kind, FIRST_COLUMN << place if kind < 2 else TOP_ROW << (SIZE * place)
+
+
+@kernel
 def move_of(moves: Moves, action: int) -> tuple[int, int]:
     """The move (kind, bit) that an action index means among the legal ones; bit 0 if illegal."""
-    if action >= STEPS:
-        kind = DIRECTIONS + ((action - STEPS) & 3)
-        lane = 1 << ((action - STEPS) >> 2)
-    else:
-        kind = action // SIZE
-        place = action % SIZE
-        lane = FIRST_COLUMN << place if kind < 2 else TOP_ROW << (SIZE * place)
+    kind, lane = lane_of(action)
     return kind, moves[kind] & lane
 
 
@@ -260,12 +284,12 @@ def play_action(rules: Rules, position: Position, action: int) -> tuple[bool, Po
     """Whether an action index (in range) is legal, and the position after it (unchanged if not)."""
     if is_over(rules, position):
         return False, position
-    moves = legal_moves(rules, position)
     if action == PASS:
-        if count_moves(moves) == 0:
+        if count_moves(legal_moves(rules, position)) == 0:
             return True, play_pass(position)
         return False, position
-    kind, bit = move_of(moves, action)
+    kind, lane = lane_of(action)
+    bit = legal_of_kind(rules, position, kind) & lane
     if bit == 0:
         return False, position
     return True, play(rules, position, kind, bit)

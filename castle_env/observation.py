@@ -120,13 +120,14 @@ def write_neighbours(
 ) -> None:
     """Write into planes 10 and 11 how many own and opposing factions stand beside each stronghold.
     """
+    share = 1 / divisor  # the divisor is 4 or 1: products are what quotients would be
     write_plane(planes, 10, 0, eights)
     write_plane(planes, 11, 0, eights)
     while strongholds:
         stronghold = strongholds & -strongholds
         square, around = square_of(stronghold), neighbours(stronghold)
-        planes[10, square] = popcount(own & around) / divisor
-        planes[11, square] = popcount(opposing & around) / divisor
+        planes[10, square] = popcount(own & around) * share
+        planes[11, square] = popcount(opposing & around) * share
         strongholds ^= stronghold
 
 

@@ -1,4 +1,4 @@
-"""Tianshou 2: PPO on observations that hold planes and mask, and games of two of its agents.
+"""Tianshou 2: PPO on observations that hold planes and mask.
 
     pip install -e '.[frameworks]'
     python examples/tianshou_ppo.py --steps 50000
@@ -13,15 +13,13 @@ import torch
 import tyro
 from tianshou.algorithm import PPO
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
-from tianshou.algorithm.multiagent.marl import MultiAgentOffPolicyAlgorithm
 from tianshou.algorithm.optim import AdamOptimizerFactory
-from tianshou.algorithm.random import MARLRandomDiscreteMaskedOffPolicyAlgorithm as RandomAgent
 from tianshou.data import Batch, Collector, VectorReplayBuffer
-from tianshou.env import DummyVectorEnv, PettingZooEnv
+from tianshou.env import DummyVectorEnv
 from tianshou.trainer import OnPolicyTrainerParams
 from torch import Tensor, nn
 
-from castle_env import Game, PolicyAgent, castle_v1, load_ruleset
+from castle_env import Game, PolicyAgent, load_ruleset
 from experiments.measure.match import points_against
 from experiments.report.tables import percent
 
@@ -42,16 +40,6 @@ class Network(nn.Module):
         if self.critic:
             return out
         return out.masked_fill(torch.as_tensor(obs.action_mask) == 0, -torch.inf), state
-
-
-def plies_of_two(games: int) -> int:
-    """Plies of games between two random agents of Tianshou on the PettingZoo environment."""
-    env = PettingZooEnv(castle_v1.env())
-    agents = [RandomAgent(action_space=env.action_space) for _ in env.agents]
-    both = MultiAgentOffPolicyAlgorithm(algorithms=agents, env=env)
-    envs = DummyVectorEnv([lambda: PettingZooEnv(castle_v1.env())])
-    collected = Collector(both, envs).collect(n_episode=games, reset_before_collect=True)
-    return int(collected.lens.sum())
 
 
 def main(steps: int = 20_000, games: int = 200, seed: int = 1) -> None:
@@ -77,7 +65,6 @@ def main(steps: int = 20_000, games: int = 200, seed: int = 1) -> None:
 
     game = Game(load_ruleset("storm"))
     points = points_against(game, PolicyAgent("PPO", game, choose), "random", games)
-    print(f"10 games of two agents have {plies_of_two(10)} plies")
     print(f"PPO has {percent(points)} of the points against random")
 
 

@@ -7,9 +7,11 @@ error of this project is raised as it was, any other as a `TaskError`, which eve
 
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -85,43 +87,75 @@ class LocalBackend:
         """See `Backend`. Ctrl-C ends the workers, whatever they are at."""
         if self.workers == 1:
             return map_here(partial(call, function), tasks, on_done)
-        results: dict[int, Result] = {}
-        todo, deaths = list(range(len(tasks))), 0
-        while todo:
-            try:
-                self._run(function, tasks, todo, results, on_done)
-            except BrokenProcessPool:
-                deaths += 1
-            left = [index for index in todo if index not in results]
-            deaths = 0 if len(left) < len(todo) else deaths
-            if deaths > RETRIES:
-                raise _deaths(len(left))
-            # Those that were running go last, as one of them may kill every worker.
-            todo = left[self.workers:] + left[:self.workers]
-        return [results[index] for index in range(len(tasks))]
+        return _Lanes(function, tasks, on_done).run(min(self.workers, len(tasks)))
 
-    def _run(
+
+class _Lanes:
+    """Worker processes, each with a pool of its own, so that its death is that of one task."""
+
+    def __init__(
         self,
         function: Callable[[Task], Result],
         tasks: Sequence[Task],
-        todo: Sequence[int],
-        out_results: dict[int, Result],
         on_done: Callable[[int, Result], None],
     ) -> None:
-        context = get_context("spawn")
-        stop = context.Event()
-        with ProcessPoolExecutor(self.workers, context, _begin_worker, (stop,)) as pool:
+        self._function, self._tasks, self._on_done = function, tasks, on_done
+        self._todo = deque(range(len(tasks)))
+        self._deaths = [0] * len(tasks)
+        self._results: dict[int, Result] = {}
+        self._running: dict[Future[Result], tuple[int, ProcessPoolExecutor]] = {}
+        self._context = get_context("spawn")
+        self._stop = self._context.Event()
+
+    def run(self, workers: int) -> list[Result]:
+        """All results in the order of tasks; see `LocalBackend.map`."""
+        with ExitStack() as pools:
+            idle = [pools.enter_context(self._pool()) for _ in range(workers)]
             try:
-                futures = {pool.submit(call, function, tasks[index]): index for index in todo}
-                for future in as_completed(futures):
-                    index = futures[future]
-                    out_results[index] = future.result()
-                    on_done(index, out_results[index])
-            except BrokenProcessPool:
-                raise
+                while self._todo or self._running:
+                    while self._todo and idle:
+                        self._begin(idle.pop())
+                    for future in wait(self._running, return_when=FIRST_COMPLETED).done:
+                        pool = self._end(future)
+                        idle.append(pool or pools.enter_context(self._pool()))
             except BaseException:
-                stop.set()  # a search would go on to its end before the pool could close
+                self._stop.set()  # a search would go on to its end before its pool could close
                 raise
+        if len(self._results) < len(self._tasks):
+            raise _deaths(len(self._tasks) - len(self._results))
+        return [self._results[index] for index in range(len(self._tasks))]
+
+    def _pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, self._context, _begin_worker, (self._stop,))
+
+    def _begin(self, pool: ProcessPoolExecutor) -> None:
+        index = self._todo.popleft()
+        self._running[_submit(pool, self._function, self._tasks[index])] = index, pool
+
+    def _end(self, future: "Future[Result]") -> ProcessPoolExecutor | None:
+        """Keep the result of a task, or try it again later; its pool, if that is still there."""
+        index, pool = self._running.pop(future)
+        try:
+            self._results[index] = future.result()
+        except BrokenProcessPool:
+            self._deaths[index] += 1
+            if self._deaths[index] <= RETRIES:
+                self._todo.append(index)
+            return None
+        self._on_done(index, self._results[index])
+        return pool
+
+
+def _submit(
+    pool: ProcessPoolExecutor, function: Callable[[Task], Result], task: Task
+) -> "Future[Result]":
+    """Begin a task; one whose worker has died before counts as one that killed it."""
+    try:
+        return pool.submit(call, function, task)
+    except BrokenProcessPool as error:
+        failed: Future[Result] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _begin_worker(stop: Event) -> None:

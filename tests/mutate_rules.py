@@ -55,16 +55,19 @@ MUTATIONS: Final = {
     "a token on the edge cannot be met": Mutation(
         "return (doors | shift(travelled, direction)) & occupied",
         "return shift(travelled, direction) & occupied"),
-    "entries from the west ignore what cannot be pushed": Mutation(
-        "from_west = first_met(occupied, west, 3) & to_east",
-        "from_west = first_met(occupied, west, 3)"),
-    "stepping in from the north never pushes": Mutation(
-        "north & (free | to_south)", "north & free"),
+    "entries ignore what cannot be pushed": Mutation(
+        "return first_met(occupied, doors, direction) & pushed",
+        "return first_met(occupied, doors, direction)"),
+    "entries from the west ask what goes west": Mutation(
+        "rules.doors[player, 2], to_east, 3)", "rules.doors[player, 2], to_west, 3)"),
+    "stepping in never pushes": Mutation("doors & (~occupied | pushed)", "doors & ~occupied"),
     "steps to the north never push": Mutation(
-        "own & shift(free | to_north, 1)", "own & shift(free, 1)"),
+        "steps(rules, own, occupied, to_north, 0)", "steps(rules, own, occupied, 0, 0)"),
     "steps need not push": Mutation(
-        "if rules.steps == STEPS_PUSHING:\n        free = 0",
-        "if rules.steps == STEPS_PUSHING:\n        free = free"),
+        "free = 0 if rules.steps == STEPS_PUSHING else BOARD & ~occupied",
+        "free = BOARD & ~occupied"),
+    "entries are checked as the first player's": Mutation(
+        "rules.doors[position.ply & 1, kind]", "rules.doors[0, kind]"),
     "a step leaves its faction behind": Mutation("        own &= ~bit\n", "        own |= bit\n"),
     "an entry costs nothing": Mutation("hand -= 1", "hand -= 0"),
     "both players enter as the first": Mutation("player = position.ply & 1\n    to_north",
@@ -86,8 +89,8 @@ MUTATIONS: Final = {
         "position.own, position.strongholds, 0,", "position.own, position.strongholds, "
         "position.bastion,"),
     "a pass is always legal": Mutation(
-        "        if count_moves(moves) == 0:\n            return True, play_pass(position)",
-        "        if count_moves(moves) >= 0:\n            return True, play_pass(position)"),
+        "if count_moves(legal_moves(rules, position)) == 0:",
+        "if count_moves(legal_moves(rules, position)) >= 0:"),
     "a pass is never in the mask": Mutation(
         "out_mask[PASS] = any_move == 0 and not over", "out_mask[PASS] = False", "batch.py"),
     "a pass is in the mask of a game that is over": Mutation(

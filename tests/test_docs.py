@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from shortened import shortened
 
+from castle_env import agent
 from experiments import cli
 
 DOCS = ROOT / "docs"
@@ -26,8 +29,8 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")),
 ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "castle_env" / "RULES.md",
              *sorted(DOCS.glob("results/**/*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Long training in the text is short here.
-SHORTENED = ((r"\.learn\([\d_]+\)", ".learn(2_048)"),)
+# A `castle` command in a block for the shell, with the lines that it goes on in.
+COMMAND_LINE = re.compile(r"^(castle (?:.*\\\n)*.*)$", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\.venv/bin/)?castle( .*)?$")
 # The files of the project by their way from its top, ids of environments excepted.
 PATH = re.compile(r"(?<![\w./-])(?:castle_env|agents|experiments|notebooks|tests|docs|\.ci)"
@@ -44,56 +47,90 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def installing_into(folder: Path) -> dict[str, str]:
-    """An environment whose `pip install` fills a folder, without the network."""
-    return os.environ | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(folder), "PIP_TARGET": str(folder), "PIP_NO_INDEX": "1",
-        "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder to work in, for this process and those that it starts.
+
+    Its modules and packages are imported, those that `pip install` makes too, which needs no
+    network, and forgotten afterwards.
+    """
+    installed, known = tmp_path / "installed", set(sys.modules)
+    installed.mkdir()
+    for name, value in {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PIP_TARGET": str(installed), "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1",
+            "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    for folder in (installed, tmp_path):
+        monkeypatch.syspath_prepend(folder)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(agent, "_registered", dict(agent._registered))
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def run_shell(code: str) -> None:
+    """Run a block as the shell would; `castle` in this process, which has imported it."""
+    for number, part in enumerate(COMMAND_LINE.split(code)):
+        if number % 2:
+            assert run_castle(part.replace("\\\n", " ")) == 0, part
+        elif part.strip():
+            subprocess.run(["bash", "-euo", "pipefail", "-c", part], check=True,
+                           capture_output=True, timeout=600)
+
+
+def run_castle(line: str) -> object:
+    """Exit status of a `castle` command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", shlex.split(line))
+        try:
+            cli.main()
+        except SystemExit as end:
+            return end.code or 0
+    return 0
+
+
+def run_python(code: str, page: str) -> None:
+    with redirect_stdout(io.StringIO()):
+        exec(compile(code, page, "exec"), {"__name__": "__main__"})
 
 
 @pytest.mark.parametrize("page", RUN_PAGES)
-def test_commands_of_a_page(page: str, tmp_path: Path) -> None:
+def test_commands_of_a_page(page: str, here: Path) -> None:
+    """One after another; `test_the_package_of_an_agent` has the block that installs one."""
     blocks = [block for block in BLOCK.findall(text(DOCS / f"{page}.md"))
-              if block[0] in ("sh", "python")]
+              if block[0] in ("sh", "python") and "pip install" not in block[1]]
     assert blocks
-    programs = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
-    environment = installing_into(tmp_path / "installed")
-    environment["PYTHONPATH"] += f":{tmp_path}"
     for language, code in blocks:
-        done = subprocess.run([*programs[language], code], cwd=tmp_path, env=environment,
-                              capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+        if language == "sh":
+            run_shell(shortened(code))
+        else:
+            run_python(shortened(code), page)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in RUN_PAGES], ids=name)
-def test_python_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_of_a_page(page: Path, here: Path) -> None:
     """Each block runs by itself; `test_commands_of_a_page` has those of the other pages."""
-    monkeypatch.chdir(tmp_path)
     for language, code in BLOCK.findall(text(page)):
         if language == "python":
-            for pattern, short in SHORTENED:
-                code = re.sub(pattern, short, code)
-            with redirect_stdout(io.StringIO()):
-                exec(compile(code, name(page), "exec"), {"__name__": "__main__"})
+            run_python(shortened(code), name(page))
 
 
-def test_the_package_of_an_agent(tmp_path: Path) -> None:
+def test_the_package_of_an_agent(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """An entry point finds it, not a file in the folder; a wrong argument is one line."""
     blocks = [code for _, code in BLOCK.findall(text(DOCS / "your-agent.md"))]
     (module,) = [code for code in blocks if "class Stubborn" in code]
     (package,) = [code for code in blocks if "pip install" in code]
-    setup = f"{module}\n{package.partition('castle evaluate')[0]}\nrm my_agent.py"
-    environment = installing_into(tmp_path / "installed")
-    subprocess.run(["bash", "-euc", setup], cwd=tmp_path, env=environment, check=True,
-                   capture_output=True)
+    install, command, _ = COMMAND_LINE.split(package)
+    run_shell(f"{module}\n{install}\nrm my_agent.py")
+    assert run_castle(command) == 0
     for argument in ("often", "1.5", "nan"):
-        done = subprocess.run(["castle", "evaluate", f"stubborn:{argument}", "random"],
-                              cwd=tmp_path, env=environment, capture_output=True, text=True,
-                              check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == (f"castle: agent 'stubborn:{argument}'; allowed: stubborn:P with P "
-                               "from 0 to 1\n")
+        capfd.readouterr()
+        assert run_castle(f"castle evaluate stubborn:{argument} random") == 2
+        assert capfd.readouterr() == ("", f"castle: agent 'stubborn:{argument}'; allowed: "
+                                          "stubborn:P with P from 0 to 1\n")
 
 
 def commands(page: str) -> list[list[str]]:

@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from castle_env.errors import CastleError
-from experiments.bench.measurements import GAMES, STEPS, Measurement, Run, rate
+from experiments.bench.measurements import GAMES, STEPS
+from experiments.bench.runs import Measurement, Run, rate
 
 INSTALL: Final = {"pgx": "pip install pgx jax", "open_spiel": "pip install open_spiel"}
 PACKAGES: Final = ("pgx", "jax", "open_spiel")

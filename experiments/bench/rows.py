@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from castle_env.errors import OptionError
-from experiments.bench.measurements import MEASUREMENTS, Measurement, usable_threads
+from experiments.bench.measurements import MEASUREMENTS
 from experiments.bench.peers import COMPARISONS, PeerMissingError
+from experiments.bench.runs import Measurement, usable_threads
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """`castle analyse`: the exact value of each move of a storm game, and what it threw away."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ import tyro
 
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import OptionError
-from experiments.measure.judged_moves import JudgedMove, judge_game, judge_position, parse_moves
+from experiments.measure.judged_moves import judge_text
 from experiments.options import (
     OptionalFile,
     OptionalMode,
@@ -53,17 +52,13 @@ def run(options: Analyse) -> None:
         raise OptionError(f"out is {str(options.out)!r}, but {options.what!r} is no file of games; "
                           "allowed: --json for moves and positions")
     game = chosen_game(options.mode, options.ruleset)
-    is_game = "/" not in options.what
-    play = PerfectPlay(game)
-    position = game.initial_state() if is_game else game.parse_position(options.what)
-    found: Iterable[JudgedMove] = (judge_game(play, parse_moves(game, options.what)) if is_game
-                                  else judge_position(play, position))
-    moves = print_moves(found)
-    if is_game:
+    asked = judge_text(PerfectPlay(game), options.what)
+    moves = print_moves(asked.moves)
+    if asked.is_game:
         tell(totals(moves))
     options.write_json({
         "ruleset": game.rules.to_dict(),
-        "position": game.format_position(position),
-        "kind": "game" if is_game else "position",
+        "position": game.format_position(asked.position),
+        "kind": "game" if asked.is_game else "position",
         "moves": [asdict(move) for move in moves],
     })

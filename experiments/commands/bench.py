@@ -8,9 +8,9 @@ import tyro
 
 from agents.runs import environment_info
 from castle_env.errors import OptionError
-from experiments.bench.measurements import Measurement
 from experiments.bench.peers import COMPARISONS, PEERS, one_core, peer_versions
 from experiments.bench.rows import choose, compare, measure_all
+from experiments.bench.runs import Measurement
 from experiments.options import OutputOptions
 from experiments.report.speed_report import show_ratios, show_rows
 

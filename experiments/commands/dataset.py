@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import tyro
 
+from agents.locks import locked
 from agents.openings import check_opening_plies
 from agents.runs import RunError, check_writable, environment_info
 from agents.search.alphabeta import MAX_DEPTH
@@ -15,7 +16,7 @@ from castle_env import Game, OptionError, Ruleset
 from castle_env.game_file import read_games
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import STORM
-from experiments.dataset.files import check_suffix, save_dataset
+from experiments.dataset.files import card_of, check_suffix, save_dataset
 from experiments.dataset.making import Question, Valuation, make_dataset, remove_parts
 from experiments.measure.match import agent_of
 from experiments.options import (
@@ -71,10 +72,17 @@ class Dataset(RulesetOptions, BackendOptions, OutputOptions):
 def run(options: Dataset) -> None:
     """Make the dataset, or go on with it, and say what it holds."""
     check_suffix(options.out)
-    if os.path.lexists(options.out):
-        raise RunError(f"{str(options.out)!r} exists already and is left as it is; choose another "
-                       "name for the dataset")
     check_writable(options.out)
+    # NAME.npz and NAME.parquet would have one card.
+    with locked(card_of(options.out)):
+        _make(options)
+
+
+def _make(options: Dataset) -> None:
+    for file in (options.out, card_of(options.out)):
+        if os.path.lexists(file):
+            raise RunError(f"{str(file)!r} exists already and is left as it is; choose another "
+                           "name for the dataset")
     question, backend = question_of(options), options.start()
     positions = (1000 if options.positions is None and options.games is None
                  else options.positions)

@@ -101,7 +101,7 @@ def save_dataset(path: Path, dataset: Dataset) -> None:
     columns: Columns = {name: getattr(dataset, name) for name in _DTYPES}
     columns["states"] = dataset.states.view(np.int64).reshape(len(dataset), -1)
     data = npz_bytes(columns) if path.suffix == ".npz" else _parquet_bytes(columns)
-    write_with_card_atomic(path, data, path.with_suffix(".json"), {
+    write_with_card_atomic(path, data, card_of(path), {
         "format": FORMAT, **dataset.card, "positions": len(dataset),
         "columns": {name: {"dtype": str(array.dtype), "shape": array.shape}
                     for name, array in columns.items()},
@@ -121,6 +121,11 @@ def load_dataset(path: str | PathLike[str]) -> Dataset:
     _check(file, columns, card)
     states = np.ascontiguousarray(columns.pop("states")).view(POSITION_DTYPE)[:, 0]
     return Dataset(states=states, **columns, card=card)
+
+
+def card_of(path: Path) -> Path:
+    """The card of a dataset's file."""
+    return path.with_suffix(".json")
 
 
 def check_suffix(path: Path) -> None:

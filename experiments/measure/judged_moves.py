@@ -64,6 +64,27 @@ def judge_position(play: PerfectPlay, position: Position) -> list[JudgedMove]:
             for action in sorted(moves.values, key=moves.regret)]
 
 
+@dataclass(frozen=True)
+class JudgedText:
+    """What a text asks for: moves of a game from the start, or all those in one position.
+
+    moves: judged one after another, as they are asked for.
+    """
+
+    is_game: bool
+    position: Position
+    moves: Iterable[JudgedMove]
+
+
+def judge_text(play: PerfectPlay, text: str) -> JudgedText:
+    """Moves separated by commas or spaces, or a position's text; raises what parsing does."""
+    if "/" in text:
+        position = play.game.parse_position(text)
+        return JudgedText(False, position, judge_position(play, position))
+    return JudgedText(True, play.game.initial_state(),
+                      judge_game(play, parse_moves(play.game, text)))
+
+
 def _judged(
     game: Game, position: Position, action: int, value: int, best_value: int, best: list[int]
 ) -> JudgedMove:

@@ -17,6 +17,7 @@ from castle_env import CastleError, Game, Ruleset, load_ruleset, preset_names
 from castle_env.game_file import format_game, parse_games
 from castle_env.game_record import GameRecord
 from castle_env.ruleset import CAPTURE_CREDITS, ENTRY_LANES, ENTRY_STYLES, MAX_FACTIONS, MODES
+from experiments.backend import told
 from experiments.play.game_in_play import HUMAN, GameInPlay, new_game
 from experiments.play.games_file import nth_game
 from experiments.play.seating import seats_of
@@ -278,6 +279,11 @@ def _bad_request(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": f"{where} is {given[:80]}: {first['msg']}"}, 400)
 
 
+def _fault(request: Request, error: Exception) -> JSONResponse:
+    """What other code has raised, such as an agent, and where; the terminal shows the rest."""
+    return JSONResponse({"error": told(error).partition("\n")[0]}, 500)
+
+
 _HANDLERS: Final[dict[Any, Any]] = {
     RequestValidationError: _bad_request,
     HTTPException: _http_failure,
@@ -285,4 +291,5 @@ _HANDLERS: Final[dict[Any, Any]] = {
     ConflictError: _failure(409),
     JobStoppedError: lambda request, error: JSONResponse({"error": "the search was stopped"}, 409),
     CastleError: _failure(400),
+    Exception: _fault,
 }

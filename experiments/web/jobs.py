@@ -78,10 +78,16 @@ class Job(Generic[Result]):
         return self.done
 
     def result(self) -> Result:
-        """What the work returned; raises what it raised, `JobStoppedError` once it was stopped."""
+        """What the work returned; raises what it raised, `JobStoppedError` once it was stopped.
+
+        Work that would end the program is an error like others.
+        """
         if self._stop.is_set():
             raise JobStoppedError
-        return self._future.result()
+        try:
+            return self._future.result()
+        except SystemExit as error:
+            raise RuntimeError(f"SystemExit: {error}").with_traceback(error.__traceback__) from None
 
 
 class Jobs:

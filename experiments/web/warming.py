@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from agents.solve.analysis import analyse_moves
-from castle_env import CastleError, Game, Ruleset, load_ruleset
+from castle_env import Game, Ruleset, load_ruleset
 from castle_env.position import Position, stack
 from castle_env.ruleset import STORM
 from experiments.play.game_in_play import HUMAN
@@ -119,8 +119,8 @@ class Warming:
         try:
             agent, position = agent_for(key[0], rules), _late_position(Game(rules))
             agent.select_actions(stack([position]), np.random.default_rng(0))
-        except CastleError:
-            pass  # whoever seats the agent is told
+        except (Exception, SystemExit):
+            pass  # whoever seats the agent, or asks it for a move, is told
         finally:
             self._tell(self._loading[key])
 

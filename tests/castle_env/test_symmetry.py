@@ -5,7 +5,7 @@ import pytest
 from board_maps import board_maps, moved
 from hypothesis import given
 from reference import ReferenceGame, action_texts, edge_square, line, square
-from strategies import Keys, game_of, many, play, playouts, rulesets
+from strategies import Keys, game_of, play, playouts, rulesets, some
 
 from castle_env.position import stack
 
@@ -46,7 +46,7 @@ def expected_maps(keys: Keys) -> list[list[int]]:
     ]
 
 
-@many
+@some
 @given(keys=rulesets())
 def test_symmetries_are_those_that_keep_the_rules(keys: Keys) -> None:
     symmetries = game_of(keys).symmetries()
@@ -60,7 +60,7 @@ def test_symmetries_are_those_that_keep_the_rules(keys: Keys) -> None:
             assert image == (text and mapped_text(text, square_map.tolist()))
 
 
-@many
+@some
 @given(keys=rulesets(), moves=playouts(40))
 def test_symmetries_commute_with_play(keys: Keys, moves: list[int]) -> None:
     game = game_of(keys)

@@ -164,6 +164,7 @@ def test_no_command_works_where_another_process_does(castle: Any, tmp_path: Path
         "runs/trained": ("train", "--resume", "runs/trained", "--until", 256),
         "runs/study": ("balance", "--resume", "runs/study"),
         "book.npy": ("solve", "rules.toml", "--book-plies", 2, "--out", "book.npy"),
+        "data.json": ("dataset", "data.npz", "--positions", 4, "--plies", 15, 15),
         "games.castle.part": ("evaluate", "random", "greedy", "--games", 2, "--save-games",
                               "games.castle")}
     for place, arguments in places.items():

@@ -15,8 +15,8 @@ SQUARES = [(row, column) for row in range(6) for column in range(6)]
 _UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 # An example is a whole game, so `many` are thousands of positions.
-many = settings(max_examples=500, deadline=None, suppress_health_check=_UNHURRIED)
-some = settings(max_examples=150, deadline=None, suppress_health_check=_UNHURRIED)
+many = settings(max_examples=200, deadline=None, suppress_health_check=_UNHURRIED)
+some = settings(max_examples=80, deadline=None, suppress_health_check=_UNHURRIED)
 
 # A choice is taken modulo the number of legal moves; 120 has many divisors, so that every legal
 # move is about equally likely.

@@ -20,10 +20,11 @@ from agents.runs import RunError
 from agents.training import config as train_config
 from castle_env import Game, load_ruleset
 from castle_env.errors import OptionError
-from experiments.bench import measurements, peers
-from experiments.bench.measurements import MEASUREMENTS, Measurement, usable_threads
+from experiments.bench import learning, measurements, peers, runs
+from experiments.bench.measurements import MEASUREMENTS
 from experiments.bench.peers import COMPARISONS, PEERS
 from experiments.bench.rows import choose, measure
+from experiments.bench.runs import Measurement, usable_threads
 from experiments.commands.bench import Bench, run
 
 SMALL_TRAINING = f"""
@@ -83,19 +84,20 @@ def test_each_row_gives_a_number(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """With little work; where it trains, here or in a process of its own, in small rollouts."""
-    for work, amount in (("GAMES", 16), ("WEB_GAMES", 2), ("STEPS", 20), ("VALUED", 1),
-                         ("WARM_UP_SECONDS", 0)):
+    for work, amount in (("GAMES", 16), ("WEB_GAMES", 2), ("STEPS", 20), ("VALUED", 1)):
         monkeypatch.setattr(measurements, work, amount)
+    monkeypatch.setattr(runs, "WARM_UP_SECONDS", 0)
+    monkeypatch.setattr(learning, "POSITIONS", 16)
     monkeypatch.setattr(train_config, "PRESETS", {"standard": config()})
     monkeypatch.setattr(train_config, "AZ_PRESETS", {"standard": train_config.AZConfig(
         num_envs=16, channels=4, hidden=8, visits=4, device="cpu")})
-    monkeypatch.setattr(measurements, "PEAK_MEMORY", SMALL_TRAINING + measurements.PEAK_MEMORY)
+    monkeypatch.setattr(learning, "PEAK_MEMORY", SMALL_TRAINING + learning.PEAK_MEMORY)
     small = tmp_path / "small.toml"
     small.write_text("mode = 'storm'\nfactions_per_player = 3\n")
     monkeypatch.setattr(measurements, "_small_storm", lambda _: Game(load_ruleset(small)))
     measurement = MEASUREMENTS[name]
     if name == "ppo.storm.learner_steps.sb3":
-        measurement = Measurement(measurement.unit, partial(measurements.plain_training, 16))
+        measurement = Measurement(measurement.unit, partial(learning.plain_training, 16))
     if name == "solver.storm.solve":
         measurement = Measurement(measurement.unit, partial(measurements.solver_solve, small))
     row = measure(name, measurement, runs=1, seconds=0)
@@ -120,18 +122,18 @@ def test_training_is_measured_over_whole_iterations_of_the_learner(
         learn(model)
 
     monkeypatch.setattr(MaskablePPO, "train", watched)
-    monkeypatch.setattr(measurements.time, "perf_counter", lambda: float(len(learned)))
+    monkeypatch.setattr(runs.time, "perf_counter", lambda: float(len(learned)))
     threads = torch.get_num_threads()
-    with measurements.training("storm") as take:
+    with learning.training("storm") as take:
         del learned[:]
-        assert take(5) == ROLLOUT  # an iteration takes a second by this clock
-        assert learned == [ROLLOUT] * 5
+        assert take(2) == ROLLOUT  # an iteration takes a second by this clock
+        assert learned == [ROLLOUT] * 2
         assert torch.get_num_threads() == usable_threads(2)
     assert torch.get_num_threads() == threads
 
 
 def test_memory_is_that_of_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measurements, "PEAK_MEMORY", """
+    monkeypatch.setattr(learning, "PEAK_MEMORY", """
 import os, sys
 print({"storm": 1, "sudden-death": 2}[sys.argv[1]] if os.getppid() == PARENT else 0)
 """.replace("PARENT", str(os.getpid())))
@@ -141,9 +143,11 @@ print({"storm": 1, "sudden-death": 2}[sys.argv[1]] if os.getppid() == PARENT els
 
 
 def test_peak_memory_grows_with_what_is_held() -> None:
-    before = measurements.peak_megabytes()
-    held = np.ones(int(before * 1e6) // 8)
-    assert measurements.peak_megabytes() > max(before, held.nbytes / 1e6)
+    status, before = Path("/proc/self/status"), learning.peak_megabytes()
+    held_now = re.search(r"VmRSS:\s+(\d+)", status.read_text()) if status.exists() else None
+    now = int(held_now[1]) * 1024 / 1e6 if held_now else 0
+    held = np.ones(int((before - now + 50) * 1e6) // 8)
+    assert learning.peak_megabytes() > max(before, held.nbytes / 1e6)
 
 
 def test_first_step_starts_with_an_empty_or_a_filled_cache(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,9 +124,12 @@ def test_the_command(castle: CASTLE, tmp_path: Path, suffix: str) -> None:
     assert dataset.card["command"].startswith("castle dataset")
     assert json.loads((tmp_path / "about.json").read_text())["positions"] == 30
     assert {path.name for path in tmp_path.iterdir()} == {f"d.{suffix}", "d.json", "about.json"}
-    again = castle("dataset", f"d.{suffix}", "--positions", 30)
-    assert again.status == 2
-    assert "exists already" in again.errors
+    before = (tmp_path / "d.json").read_bytes()
+    for other in ("npz", "parquet"):  # they would have the same card
+        again = castle("dataset", f"d.{other}", "--positions", 30)
+        assert again.status == 2
+        assert "exists already" in again.errors
+    assert (tmp_path / "d.json").read_bytes() == before
 
 
 def test_games_of_a_file(castle: CASTLE, tmp_path: Path) -> None:

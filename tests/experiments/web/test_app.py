@@ -1,6 +1,7 @@
 """The server behind the page: what it answers and refuses, and that games live side by side."""
 
 import io
+import re
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +34,7 @@ from castle_env import (
     make_agent,
     preset_names,
 )
+from castle_env import agent as agents_by_name
 from castle_env.board import steps_off_board
 from castle_env.game_file import format_game, parse_games, read_games
 from castle_env.game_record import Note, record_game
@@ -420,6 +423,40 @@ def test_a_long_search_blocks_no_other_game_and_can_be_stopped(
         assert web.post(f"/api/games/{slow[1]['id']}/seats", json=seats).status_code == 200
         assert agents[1].told.is_set()
     assert all(agent.told.is_set() for agent in agents)
+
+
+class Failing:
+    """Has a fault, or ends the program."""
+
+    thread_safe = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def select_actions(self, states: Any, rng: np.random.Generator) -> Any:
+        raise {"failing": ZeroDivisionError, "leaving": SystemExit}[self.name]("too few moves")
+
+    def stop(self) -> None:
+        pass
+
+
+def test_an_agents_own_error_is_told_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("failing", "leaving"):
+        make = partial(Failing, name)
+        monkeypatch.setitem(agents_by_name._registered, name, lambda _, game, make=make: make())
+    app = create_app(agents=["failing", "leaving"])
+    with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as web:
+        for name, error in (("failing", "ZeroDivisionError"), ("leaving", "SystemExit")):
+            game = begin(web, players=(name, "human"))
+            url = f"/api/games/{game['id']}"
+            while (answer := web.post(f"{url}/reply", json={"at": 0})).status_code == 200:
+                pass
+            assert answer.status_code == 500
+            assert re.match(rf".*{error}: too few moves, in select_actions, line \d+ of ",
+                            answer.json()["error"])
+            assert web.get(url).json()["moves"] == []
+        other = begin(web, players=("mcts:9", "human"))
+        assert len(reply(web, other)["moves"]) == 1
 
 
 def test_an_analysis_can_be_stopped_and_asked_for_again(
