@@ -20,7 +20,7 @@ from multiprocessing.synchronize import Event
 from socket import create_connection
 from threading import Thread
 from traceback import extract_tb, format_exception, format_exception_only
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol
 
 from agents.tasks import MapTasks, Result, Task, ignore, map_here
 from castle_env.errors import CastleError
@@ -90,7 +90,7 @@ class LocalBackend:
         return _Lanes(function, tasks, on_done).run(min(self.workers, len(tasks)))
 
 
-class _Lanes:
+class _Lanes(Generic[Task, Result]):
     """Worker processes, each with a pool of its own, so that its death is that of one task."""
 
     def __init__(
