@@ -87,4 +87,4 @@ def test_the_shipped_study_has_every_reading() -> None:
     readings = {(rules.entry_lanes, rules.entry_style, rules.steps_must_push)
                 for rules in study.rulesets.values()}
     assert len(readings) == 16
-    assert {rules.factions_per_player for rules in study.rulesets.values()} >= {2, 3, 4, 5, 6}
+    assert {rules.factions_per_player for rules in study.rulesets.values()} >= {2, 3, 4, 5, 6, 7}
