@@ -1,9 +1,10 @@
 """The page in a real browser, as a person sees and uses it: mouse, keyboard, touch, windows."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from castle_env.game_file import parse_games
+from castle_env import Game, Ruleset, load_ruleset
+from castle_env.game_file import format_game, parse_games
+from castle_env.game_record import record_game
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 DRIVER = shutil.which("chromedriver")
 SECONDS = 90
+NUMBERS = count(1)
 WIDE, PHONE, SIDE, ZOOMED = (1280, 720), (390, 844), (844, 390), (640, 360)
 WAYS = {(-1, 0): Keys.ARROW_UP, (1, 0): Keys.ARROW_DOWN, (0, -1): Keys.ARROW_LEFT,
         (0, 1): Keys.ARROW_RIGHT}
@@ -47,31 +51,59 @@ def faults(driver: Any) -> Any:
             and "net::ERR_CONNECTION" not in entry["message"]]
 
 
-class Page:
-    """What a person sees and does; one who has been here before, unless it is a `first` visit."""
+# What somebody leaves who has used the page: all of it off, closed and forgotten.
+RESET = """
+sessionStorage.clear();
+localStorage.clear();
+localStorage.setItem("rules-seen", "yes");
+window.let_go?.();
+const one = (id) => document.getElementById(id);
+document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
+if (!one("editor").hidden) one("edit").click();
+if (one("analyse").checked) one("analyse").click();
+if (one("board").classList.contains("lanes-named")) one("lane-names").click();
+one("speed").value = 2;
+one("toast").hidden = true;
+one("toast").textContent = "";
+delete document.documentElement.dataset.theme;
+document.activeElement.blur();
+scrollTo(0, 0);
+"""
 
-    def __init__(self, driver: Any, address: str, first: Any = False) -> None:
+
+class Page:
+    """What a person sees and does; one who has been here before, unless it is a `first` visit.
+
+    used: take the page that is open already, which costs a fifth of loading it.
+    """
+
+    def __init__(self, driver: Any, address: str, first: bool = False, used: bool = False) -> None:
         self.driver, self.address = driver, address
-        driver.get(f"{address}/icon.svg")
+        if used and driver.current_url.startswith(f"{address}/#"):
+            self.script(RESET)
+            self.begin()
+            return
+        if not driver.current_url.startswith(f"{address}/"):
+            driver.get(f"{address}/icon.svg")
         driver.execute_script("sessionStorage.clear(); localStorage.clear();"
                               "if (!arguments[0]) localStorage.setItem('rules-seen', 'yes')", first)
         driver.get(address)
         self.until(lambda: "#" in driver.current_url and self.turn)
 
     def until(self, condition: Any) -> Any:
-        wait = WebDriverWait(self.driver, SECONDS, 0.05, [StaleElementReferenceException])
+        wait = WebDriverWait(self.driver, SECONDS, 0.1, [StaleElementReferenceException])
         return wait.until(lambda _: condition())
 
     def __getitem__(self, name: str) -> Any:
         return self.driver.find_element(By.ID, name)
 
-    def all(self, selector: Any) -> Any:
+    def all(self, selector: str) -> Any:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def cell(self, name: str) -> Any:
         return self.driver.find_element(By.CSS_SELECTOR, f'[data-name="{name}"]')
 
-    def script(self, code: Any, *arguments: Any) -> Any:
+    def script(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)
 
     @property
@@ -87,16 +119,20 @@ class Page:
     def strip(self) -> Any:
         return self["preview"].get_attribute("textContent")
 
+    def texts(self, selector: str) -> Any:
+        """Texts of elements, all of the same moment."""
+        return self.script("return [...document.querySelectorAll(arguments[0])].map("
+                           "(one) => one.textContent.trim())", selector)
+
     @property
     def moves(self) -> Any:
-        return self.script("return [...document.querySelectorAll('#moves .move span')].map("
-                           "(one) => one.textContent)")
+        return self.texts("#moves .move span")
 
     @property
     def over(self) -> Any:
         return "win" in self.turn or "Draw" in self.turn
 
-    def names(self, selector: Any) -> Any:
+    def names(self, selector: str) -> Any:
         return self.script("return [...document.querySelectorAll(arguments[0])].map("
                            "(one) => one.dataset.name)", selector)
 
@@ -114,7 +150,7 @@ class Page:
 
     # What is done
 
-    def hold(self, end: Any) -> None:
+    def hold(self, end: str) -> None:
         """Keep answers to requests whose path ends so back from the page, until `let_go`."""
         self.script("const [end] = arguments; const {fetch} = window; window.held = [];"
                     "window.let_go = () => { window.fetch = fetch; held.forEach((go) => go()); };"
@@ -130,7 +166,7 @@ class Page:
     def let_go(self) -> None:
         self.script("window.let_go()")
 
-    def size(self, width: Any, height: Any, mobile: Any = False) -> None:
+    def size(self, width: int, height: int, mobile: bool = False) -> None:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
 
@@ -138,6 +174,7 @@ class Page:
         self.script("document.documentElement.dataset.theme = arguments[0]", name)
 
     def new_game(self, rules: Any, *players: Any) -> None:
+        """Begin a game in the dialog, as a person does."""
         self["new"].click()
         self.until(self["dialog"].is_displayed)
         self.choose("rules", rules)
@@ -146,6 +183,23 @@ class Page:
         before = self.driver.current_url
         self["start"].click()
         self.until(lambda: self.driver.current_url != before and not self["dialog"].is_displayed())
+
+    def begin(self, rules: Any = "storm", players: Any = ("human", "human"), moves: Any = (),
+              seed: int = 0) -> None:
+        """Open a game that the server has: a preset or a ruleset's keys, moves by their names."""
+        rules = load_ruleset(rules) if isinstance(rules, str) else Ruleset.from_dict(rules)
+        sign = f"game {next(NUMBERS)}"
+        if "human" in players:
+            actions = map(Game(rules).parse_action, moves)
+            text = format_game(record_game(rules, actions, players=players, seed=seed,
+                                           comment=sign))
+            status, game = self.ask("/games/load", json.dumps({"text": text}))
+        else:  # from a file no two agents are seated
+            status, game = self.ask("/games", json.dumps({
+                "ruleset": rules.to_dict() | {"name": sign}, "players": players, "seed": seed}))
+        assert status == 201, game
+        self.script("location.hash = arguments[0]", game["id"])
+        self.until(lambda: self["ruleset"].get_attribute("textContent").endswith(sign))
 
     def choose(self, select: Any, value: Any) -> None:
         """Choose an option, or type an agent's name where it is none."""
@@ -164,10 +218,10 @@ class Page:
         return self.script(
             "return document.querySelector('#moves [aria-current]')?.dataset.key ?? ''")
 
-    def play(self, count: int, act: Any) -> None:
-        """Act, and wait until the list has so many moves or the game is over."""
+    def play(self, number: int, act: Any) -> None:
+        """Act, and wait until the list, which was shorter, has so many moves and nobody thinks."""
         act()
-        self.until(lambda: len(self.moves) >= count and (self.over or " is " not in self.turn))
+        self.until(lambda: len(self.moves) >= number and (self.over or " is " not in self.turn))
 
     def saved(self) -> Any:
         """The game as the server would save it."""
@@ -177,7 +231,7 @@ class Page:
             ".then(arguments[1])", name)
         return parse_games(text)[0]
 
-    def ask(self, path: Any, body: Any = None) -> Any:
+    def ask(self, path: str, body: Any = None) -> Any:
         """What the server answers to the page: status and JSON."""
         return self.driver.execute_async_script(
             "const [path, body, done] = arguments; fetch(`/api${path}`, body === null ? {} : "
@@ -185,8 +239,9 @@ class Page:
             "async (answer) => done([answer.status, await answer.json()]))",
             path, None if body is None else body)
 
-    def use(self, way: Any, element: Any) -> None:
+    def use(self, way: str, element: Any) -> None:
         """Use a button by "mouse", "keys" or "touch", wherever on the page it is."""
+        self.until(element.is_displayed)
         self.script("arguments[0].scrollIntoView({block: 'nearest'})", element)
         if way == "mouse":
             element.click()
@@ -196,7 +251,7 @@ class Page:
             self.script("arguments[0].focus({focusVisible: true})", element)
             self.press(Keys.ENTER)
 
-    def press(self, key: Any) -> None:
+    def press(self, key: str) -> None:
         ActionChains(self.driver).send_keys(key).perform()
 
     def point_at(self, element: Any) -> None:

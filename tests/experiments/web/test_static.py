@@ -1,7 +1,6 @@
 """The page in a real browser: whole games by mouse and by keyboard, analysis, files, the editor."""
 
 from pathlib import Path
-from typing import Any
 
 from browsing import Page
 from selenium.webdriver import ActionChains, Keys
@@ -12,53 +11,47 @@ from castle_env.game_file import format_game, parse_games, record_game
 
 
 def test_a_whole_storm_game_by_mouse(page: Page) -> None:
-    page.new_game("storm", "human", "greedy")
+    page.begin({"mode": "storm", "factions_per_player": 3}, ("human", "greedy"))
     while not page.over:
         lane = page.cell(page.names(".lane.legal")[0])
-        ActionChains(page.driver).move_to_element(lane).perform()
+        page.point_at(lane)
         page.until(lambda: "Then you" in page.strip)
         name = lane.get_attribute("data-name")
         assert page.strip.startswith(name)
-        count = len(page.moves)
-        page.play(count + 2, lane.click)
-        assert page.moves[count] == name
+        before = len(page.moves)
+        page.play(before + 2, lane.click)
+        assert page.moves[before] == name
     game = page.saved()
-    assert game.plies == len(page.moves) == 16
-    points = [int(cell.text) for cell in page.all("#points tfoot td")]
+    assert game.plies == len(page.moves) == 6
+    points = map(int, page.texts("#points tfoot td"))
     assert tuple(points) == game.outcome.victory_points
     assert page.said.endswith(page.turn)
 
 
 def test_a_whole_sudden_death_game_by_keyboard(page: Page) -> None:
-    page.new_game("sudden-death", "human", "random")
-    stepped = False
-    for _ in range(130):
-        if page.over:
-            break
-        count = len(page.moves)
+    rules = {"mode": "sudden_death", "factions_per_player": 3, "entry_style": "step"}
+    page.begin(rules, ("human", "random"), seed=1)
+    while not page.over:
+        before = len(page.moves)
         steps = page.names(".square.mine")
-        if steps and count % 6 == 2:
+        if steps and before == 2:
             page.go_to(steps[0])
             page.press(Keys.ENTER)
             targets = page.names(".square.legal")
             assert targets
             page.go_to(targets[0])
-            page.play(count + 1, lambda: page.press(Keys.ENTER))
-            stepped = True
         else:
-            lanes = page.names(".lane.legal") or [None]
-            if lanes[0] is None:
-                break
-            page.go_to(lanes[0])
-            page.play(count + 1, lambda: page.press(Keys.ENTER))
+            page.go_to(page.names(".lane.legal")[0])
+        page.play(before + 1, lambda: page.press(Keys.ENTER))
         page.until(lambda: page.over or len(page.moves) % 2 == 0)
-    assert page.over
-    assert stepped
-    assert page.saved().outcome.reason == "last_faction_entered"
+    game = page.saved()
+    assert page.moves[2] == game.game.format_action(game.actions[2])
+    assert len(page.moves[2]) == 4  # a step
+    assert game.outcome.reason == "last_faction_entered"
 
 
 def test_drag_from_the_edge_plays_and_back_out_does_not(page: Page) -> None:
-    page.new_game("storm", "human", "human")
+    page.begin()
     lane, square = page.cell("W4"), page.cell("b4")
     chain = ActionChains(page.driver)
     chain.click_and_hold(lane).move_to_element(square).move_to_element(page["turn"]).release()
@@ -69,8 +62,7 @@ def test_drag_from_the_edge_plays_and_back_out_does_not(page: Page) -> None:
 
 
 def test_analysis_shows_the_value_of_each_move_and_the_regret(page: Page) -> None:
-    page.new_game("storm", "human", "human")
-    page.play(1, page.cell("W4").click)
+    page.begin(moves=["W4"])
     page["analyse"].click()
     page.until(lambda: page.all(".regret") and not page.all("progress"))
     assert len(page.all(".badge")) == len(page.names(".lane.legal"))
@@ -84,15 +76,13 @@ def test_analysis_shows_the_value_of_each_move_and_the_regret(page: Page) -> Non
 
 
 def test_reload_and_walking_through_a_game(page: Page) -> None:
-    page.new_game("storm", "human", "human")
-    for count, name in enumerate(("W4", "Nd", "E3"), 1):
-        page.play(count, page.cell(name).click)
+    page.begin(moves=["W4", "Nd", "E3"])
     url = page.driver.current_url
     page.driver.refresh()
     page.until(lambda: page.moves == ["W4", "Nd", "E3"])
     assert page.driver.current_url == url
     page["back"].click()
-    page.until(lambda: page.all("#moves [aria-current]")[0].text.endswith("Nd"))
+    page.until(lambda: page.current == "move2")
     page["first"].click()
     page.until(lambda: page.is_off("back"))
     page.cell("Nc").click()
@@ -102,8 +92,7 @@ def test_reload_and_walking_through_a_game(page: Page) -> None:
 
 
 def test_the_browsers_back_leads_to_the_game_before(page: Page) -> None:
-    page.new_game("storm", "human", "human")
-    page.play(1, page.cell("W4").click)
+    page.begin(moves=["W4"])
     first = page.driver.current_url
     page.new_game("sudden-death", "human", "human")
     page["edit"].click()
@@ -117,24 +106,22 @@ def test_the_browsers_back_leads_to_the_game_before(page: Page) -> None:
 
 
 def test_walking_on_while_a_search_runs_is_no_error(page: Page) -> None:
-    page.new_game("sudden-death", "human", "human")
-    for count in (1, 2):
-        page.play(count, page.cell(page.names(".lane.legal")[0]).click)
+    page.begin("sudden-death", moves=["Nc", "W3"])
     page["analyse"].click()
-    for _ in range(2):
-        page.until(lambda: page.all("progress"))
+    for _ in range(2):  # the search of the position that was left is stopped
         page["back"].click()
-    page.until(lambda: page.all(".badge") and not page.all("progress"))
+    page.until(lambda: page.is_off("back") and page.all(".badge"))
+    page["analyse"].click()
     assert page["toast"].get_attribute("textContent") == ""
 
 
 def test_two_tabs_play_two_games(page: Page) -> None:
-    page.new_game("storm", "human", "human")
+    page.begin()
     page.play(1, page.cell("W4").click)
     first = page.driver.current_window_handle
     page.driver.switch_to.new_window("tab")
     other = Page(page.driver, page.address)
-    other.new_game("storm", "human", "human")
+    other.begin()
     other.play(1, other.cell("Nc").click)
     page.driver.switch_to.window(first)
     assert page.moves == ["W4"]
@@ -142,7 +129,7 @@ def test_two_tabs_play_two_games(page: Page) -> None:
     assert page.moves == ["W4", "Nd"]
 
 
-def test_files(page: Page, tmp_path: Path, downloads: Any) -> None:
+def test_files(page: Page, tmp_path: Path, downloads: Path) -> None:
     rules = load_ruleset("storm")
     game = Game(rules)
     actions = tuple(game.parse_action(name) for name in ("W4", "Nd", "E3"))
@@ -167,7 +154,7 @@ def test_files(page: Page, tmp_path: Path, downloads: Any) -> None:
 
 
 def test_the_editor_makes_a_position_and_rules_to_play_on_from(page: Page) -> None:
-    page.new_game("storm", "human", "human")
+    page.begin()
     page["edit"].click()
     page.until(lambda: "Fits" in page["editor"].text)
     page.cell("a4").click()
@@ -193,15 +180,16 @@ def test_the_editor_makes_a_position_and_rules_to_play_on_from(page: Page) -> No
 
 
 def test_two_agents_are_watched_and_paused(page: Page) -> None:
-    page.new_game("storm", "random", "random")
-    page.until(lambda: len(page.moves) >= 2)
+    page.script("document.getElementById('speed').value = 0")
+    page.begin({"mode": "storm", "factions_per_player": 3}, ("random", "random"))
+    page.until(lambda: page.moves)
     page["pause"].click()
     page.until(lambda: page["pause"].text == "Go on")
-    count = len(page.moves)
+    before = len(page.moves)
     page.driver.execute_script("document.getElementById('speed').value = 4")
     page["pause"].click()
     page.until(lambda: page.over)
-    assert count < len(page.moves) == 16
+    assert before < len(page.moves) == 6
 
 
 def test_a_game_that_is_gone_is_told_and_another_begins(page: Page) -> None:

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 def test_the_rules_open_on_the_first_visit_and_by_a_key(driver: Any, address: str) -> None:
     page = Page(driver, address, first=True)
     page.until(page["lessons"].is_displayed)
-    titles = [title.text for title in page.all("#lesson-list h3")]
+    titles = page.texts("#lesson-list h3")
     assert titles[:2] == ["The aim", "Slide and push"]
     assert titles[-1] == "Keys"
     assert len(page.all(".miniature")) >= 5
@@ -28,10 +28,10 @@ def test_the_rules_open_on_the_first_visit_and_by_a_key(driver: Any, address: st
 
 
 def test_the_rules_are_those_of_the_game_shown(page: Page) -> None:
-    page.new_game("sudden-death-step", "human", "human")
+    page.begin("sudden-death-step")
     page["help"].click()
     page.until(page["lessons"].is_displayed)
-    titles = [title.text for title in page.all("#lesson-list h3")]
+    titles = page.texts("#lesson-list h3")
     assert {"Enter and push", "Step"} <= set(titles)
 
 
@@ -40,20 +40,18 @@ def test_a_first_game_gives_a_hint_at_each_turn(driver: Any, address: str) -> No
     page.until(page["lessons"].is_displayed)
     page["first-game"].click()
     page.until(lambda: page.strip.startswith("Hint: "))
-    for count in (2, 4):
-        assert page.all(".advised")
-        name = page.strip.split()[1]
-        page.play(count, page.cell(name).click)
-        page.point_at(page["mode"])  # on a lane, what it does is said in place of the hint
-        page.until(lambda: page.strip.startswith("Hint: ") and page.all(".advised"))
-    page.new_game("storm", "human", "human")
+    assert page.all(".advised")
+    page.play(2, page.cell(page.strip.split()[1]).click)
+    page.point_at(page["mode"])  # on a lane, what it does is said in place of the hint
+    page.until(lambda: page.strip.startswith("Hint: ") and page.all(".advised"))
+    page.begin()
     assert not page.strip.startswith("Hint")
     page.press("h")
     page.until(lambda: page.strip.startswith("Hint: "))
 
 
 def test_a_closed_lane_says_why_by_mouse_key_and_finger(page: Page) -> None:
-    page.new_game("storm", "human", "human")
+    page.begin()
     page.point_at(page.cell("Na"))
     page.until(lambda: page.strip == "Na is closed: no token to push in this lane.")
     assert "reason" in page["preview"].get_attribute("class")
@@ -73,9 +71,7 @@ def test_a_closed_lane_says_why_by_mouse_key_and_finger(page: Page) -> None:
 
 
 def test_a_step_that_is_not_allowed_says_why(page: Page) -> None:
-    page.new_game("sudden-death", "human", "human")
-    for count in (1, 2):
-        page.play(count, page.cell(page.names(".lane.legal")[0]).click)
+    page.begin("sudden-death", moves=["Nc", "W3"])
     mine = page.names(".square.mine")[0]
     page.cell(mine).click()
     page.until(lambda: page.names(".square.selected") == [mine])
@@ -89,8 +85,7 @@ def test_a_step_that_is_not_allowed_says_why(page: Page) -> None:
 
 
 def test_points_are_explained_and_light_what_they_count(page: Page) -> None:
-    page.new_game("storm", "human", "human")
-    page.play(1, page.cell("W4").click)
+    page.begin(moves=["W4"])
     row = page.all("[data-key=row-controlled]")[0]
     cells = [cell.text for cell in row.find_elements(By.XPATH, "./ancestor::tr/td")]
     assert cells == ["2 × 2 = 4", "0"]  # the circle on c4 holds d4 and c3
@@ -123,17 +118,17 @@ def test_a_captured_token_is_crossed_out_beyond_the_edge(page: Page) -> None:
 
 
 def test_players_have_one_name_each(page: Page) -> None:
-    page.new_game("storm", "human", "greedy")
+    page.begin(players=("human", "greedy"))
     assert page.turn == "Your turn"
     page.play(2, page.cell("W4").click)
-    assert [name.text for name in page.all(".who strong")] == ["You", "greedy"]
+    assert page.texts(".who strong") == ["You", "greedy"]
     assert page["lastmove"].text.startswith("greedy played ")
     assert page.label("a4").startswith("a4: ")
     text = page["panel"].text
     assert "Player 0" not in text
     assert "(A)" not in text
     page.new_game("storm", "greedy", "greedy")
-    assert [name.text for name in page.all(".who strong")] == ["greedy (blue)", "greedy (orange)"]
+    assert page.texts(".who strong") == ["greedy (blue)", "greedy (orange)"]
 
 
 def test_lanes_carry_their_names_on_request(page: Page) -> None:

@@ -3,15 +3,13 @@
 Contrast is that of WCAG 2.2, level AA: 4.5 for text (3 for large text), 3 for what is drawn.
 """
 
-import json
 from importlib import resources
 from typing import Any
 
-import pytest
-from browsing import PHONE, SIDE, WIDE, ZOOMED
+from browsing import PHONE, SIDE, WIDE, ZOOMED, Page
 from selenium.webdriver.common.by import By
 
-WINDOWS = {"wide": WIDE, "phone": PHONE, "side": SIDE, "zoomed": ZOOMED}
+WINDOWS = (PHONE, SIDE, ZOOMED, WIDE)
 
 # The colour of each text that is seen, over the first ground that is not transparent.
 TEXTS = """
@@ -77,35 +75,39 @@ PAIRS = [
 ]
 
 
-def poor_contrasts(page: Any) -> Any:
+def poor_contrasts(page: Page) -> Any:
     pairs = [[front, ground, need] for front, ground, need in PAIRS]
     return page.script(TEXTS % str(pairs).replace("'", '"'))
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-def test_the_board_is_whole_and_nothing_is_wider_than_the_window(page: Any, window: str) -> None:
-    width, height = WINDOWS[window]
-    page.size(width, height, mobile=window in ("phone", "side"))
-    page.new_game("sudden-death", "human", "human")
-    page.play(1, page.cell(page.names(".lane.legal")[0]).click)
-    page.script("document.querySelector('#board').scrollIntoView({block: 'nearest'})")
-    box = page.script("const {top, bottom, left, right} = document.querySelector('#board')"
-                      ".getBoundingClientRect(); return [top, bottom, left, right]")
-    assert -1 <= box[0] < box[1] <= height + 1, box
-    assert -6 <= box[2] < box[3] <= width + 6, box
-    assert box[1] - box[0] >= 0.7 * min(width, height)  # and no smaller than it has to be
-    narrow(page, width)
+def test_the_board_is_whole_and_nothing_is_wider_than_the_window(page: Page) -> None:
+    page.begin("sudden-death", moves=["Nc"])
+    for width, height in WINDOWS:
+        page.size(width, height, mobile=(width, height) in (PHONE, SIDE))
+        page.script("document.querySelector('#board').scrollIntoView({block: 'nearest'})")
+        box = page.script("const {top, bottom, left, right} = document.querySelector('#board')"
+                          ".getBoundingClientRect(); return [top, bottom, left, right]")
+        assert -1 <= box[0] < box[1] <= height + 1, (width, box)
+        assert -6 <= box[2] < box[3] <= width + 6, (width, box)
+        assert box[1] - box[0] >= 0.7 * min(width, height)  # and no smaller than it has to be
+        narrow(page, width)
     page["help"].click()
     page.until(page["lessons"].is_displayed)
-    narrow(page, width)
+    everywhere(page)
     page["lessons-close"].click()
     page["edit"].click()
     page.until(lambda: "Fits" in page["editor"].text)
-    narrow(page, width)
+    everywhere(page)
     assert page.script(UNNAMED) == []
 
 
-def narrow(page: Any, width: Any) -> None:
+def everywhere(page: Page) -> None:
+    for width, height in WINDOWS:
+        page.size(width, height, mobile=(width, height) in (PHONE, SIDE))
+        narrow(page, width)
+
+
+def narrow(page: Page, width: int) -> None:
     assert page.script("return document.documentElement.scrollWidth") <= width
     cut = page.script("return [...document.querySelectorAll('button, label, select, h1, h2')]"
                       ".filter((one) => one.checkVisibility() && !one.closest('.who') && "
@@ -120,22 +122,13 @@ return [...document.querySelectorAll("button, input, select, textarea")].filter(
   .map((one) => one.outerHTML)"""
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-def test_long_names_fit(page: Any, window: str) -> None:
-    width, height = WINDOWS[window]
-    page.size(width, height)
-    name = "a" * 60
-    rules = {"mode": "storm", "name": name}
-    status, game = page.ask("/games", json.dumps({"ruleset": rules, "players": [
-        "human", "alphabeta:6:nodes=10000000"]}))
-    assert status == 201
-    page.driver.get(f"{page.address}/#{game['id']}")
-    page.until(lambda: page.driver.current_url.endswith(game["id"]) and "aaa" in page[
-        "ruleset"].get_attribute("textContent"))
-    narrow(page, width)
+def test_long_names_fit(page: Page) -> None:
+    page.begin({"mode": "storm", "name": "a" * 60}, ("human", "alphabeta:6:nodes=10000000"))
+    assert "aaa" in page["ruleset"].text
+    everywhere(page)
 
 
-def violations(page: Any) -> Any:
+def violations(page: Page) -> Any:
     """What axe-core finds: rules that are broken, and where."""
     axe = resources.files("axe_playwright_python").joinpath("axe.min.js")
     page.script("if (!window.axe) {" + axe.read_text(encoding="utf-8") + "}")
@@ -145,7 +138,7 @@ def violations(page: Any) -> Any:
         "${nodes.map((one) => one.html.slice(0, 99))}`)))")
 
 
-def check(page: Any) -> None:
+def check(page: Page) -> None:
     """Nothing is hard to see or to use, in both themes."""
     for theme in ("light", "dark"):
         page.theme(theme)
@@ -153,9 +146,8 @@ def check(page: Any) -> None:
         assert violations(page) == []
 
 
-def test_everything_can_be_seen_and_used_by_everybody(page: Any) -> None:
-    page.new_game("storm", "human", "human")
-    page.play(1, page.cell("W4").click)
+def test_everything_can_be_seen_and_used_by_everybody(page: Page) -> None:
+    page.begin(moves=["W4"])
     page["analyse"].click()
     page.until(lambda: page.all(".regret") and not page.all("progress"))
     page.driver.find_element(By.NAME, "judge").click()
@@ -177,7 +169,7 @@ def test_everything_can_be_seen_and_used_by_everybody(page: Any) -> None:
     check(page)
 
 
-def test_the_theme_is_remembered(page: Any) -> None:
+def test_the_theme_is_remembered(page: Page) -> None:
     before = page.script("return document.documentElement.dataset.theme")
     page["theme"].click()
     theme = page.script("return document.documentElement.dataset.theme")

@@ -1,61 +1,48 @@
 """A game looked at as a whole in a real browser: judged, reviewed, varied, commented, played again.
 """
 
-import json
 from functools import cache
 from typing import Any
 
-import pytest
-from browsing import PHONE, SIDE, WIDE, ZOOMED
+from browsing import PHONE, SIDE, WIDE, ZOOMED, Page
 from selenium.webdriver.common.by import By
 
 from agents.solve.analysis import analyse_moves
-from castle_env import Game, Ruleset, load_ruleset
-from castle_env.game_file import format_game
-from castle_env.game_record import record_game
+from castle_env import Game, Ruleset
 
-STORM = Game(load_ruleset("storm"))
-SHORT = Game(Ruleset.from_dict({"mode": "storm", "factions_per_player": 3, "name": "short"}))
+RULES = {"mode": "storm", "factions_per_player": 3, "name": "short"}
+SHORT = Game(Ruleset.from_dict(RULES))
 
 
 @cache
 def lost_game() -> Any:
-    """A game of a person who always plays a worst move: its actions, the values of all moves."""
+    """A game of a person who always plays a worst move: its moves, the values of all of them."""
     state, actions, values = SHORT.initial_state(), [], []
     while not SHORT.is_terminal(state):
         values.append(analyse_moves(SHORT, state))
         ranked = sorted(values[-1].values, key=values[-1].regret)
         actions.append(ranked[0 if state.ply & 1 else -1])
         state = SHORT.apply(state, actions[-1])
-    return actions, values
+    return [SHORT.format_action(action) for action in actions], values
 
 
-def open_game(page: Any, game: Game, actions: Any, players: Any) -> None:
-    text = format_game(record_game(game.rules, actions, players=players))
-    status, loaded = page.ask("/games/load", json.dumps({"text": text}))
-    assert status == 201
-    page.script("location.hash = arguments[0]", loaded["id"])
-    page.until(lambda: page.driver.current_url.endswith(loaded["id"]) and (
-        len(page.moves) == len(actions)))
-
-
-def button(page: Any, name: str) -> Any:
+def button(page: Page, name: str) -> Any:
     return page.driver.find_element(By.CSS_SELECTOR, f'#study [name="{name}"]')
 
 
-def is_offered(page: Any, name: str) -> Any:
+def is_offered(page: Page, name: str) -> Any:
     return button(page, name).is_displayed()
 
 
-def words(page: Any) -> Any:
+def words(page: Page) -> Any:
     return page["study-words"].text
 
 
-def variations(page: Any) -> Any:
+def variations(page: Page) -> Any:
     return [one.get_attribute("aria-label") for one in page.all("#moves .variation")]
 
 
-def in_sight(page: Any, name: str) -> Any:
+def in_sight(page: Page, name: str) -> Any:
     """Whether all of an element is inside the window."""
     top, bottom, height = page.script(
         "const {top, bottom} = document.getElementById(arguments[0]).getBoundingClientRect();"
@@ -63,19 +50,21 @@ def in_sight(page: Any, name: str) -> Any:
     return -1 <= top < bottom <= height + 1
 
 
-@pytest.mark.parametrize(("way", "window", "theme"), [
-    ("mouse", WIDE, "light"), ("touch", PHONE, "dark"), ("keys", SIDE, "light"),
-    ("mouse", ZOOMED, "dark")])
-def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(
-    page: Any, way: str, window: tuple[int, ...], theme: str
-) -> None:
-    actions, values = lost_game()
-    lost = [value.regret(action) for value, action in zip(values, actions, strict=True)]
-    mistakes = [at for at in range(0, len(actions), 2) if lost[at]]
+def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(page: Page) -> None:
+    for way, window, theme in (("mouse", WIDE, "light"), ("touch", PHONE, "dark"),
+                               ("keys", SIDE, "light"), ("mouse", ZOOMED, "dark")):
+        judge_and_review(page, way, window, theme)
+
+
+def judge_and_review(page: Page, way: str, window: tuple[int, int], theme: str) -> None:
+    moves, values = lost_game()
+    lost = [value.regret(SHORT.parse_action(name))
+            for value, name in zip(values, moves, strict=True)]
+    mistakes = [at for at in range(0, len(moves), 2) if lost[at]]
     assert len(mistakes) == 2
     page.size(*window, mobile=way == "touch")
     page.theme(theme)
-    open_game(page, SHORT, actions, ("human", "greedy"))
+    page.begin(RULES, ("human", "greedy"), moves)
 
     def use(name: str) -> None:
         page.use(way, button(page, name))
@@ -88,18 +77,18 @@ def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(
     use("judge")
     page.until(lambda: is_offered(page, "startReview"))
     label = page.all("#graph svg")[0].get_attribute("aria-label")
-    assert f"{len(actions) + 1} of {len(actions) + 1} positions judged" in label
-    told = ", ".join(f"move {at + 1} by {lost[at]}" for at in range(len(actions)) if lost[at])
+    assert f"{len(moves) + 1} of {len(moves) + 1} positions judged" in label
+    told = ", ".join(f"move {at + 1} by {lost[at]}" for at in range(len(moves)) if lost[at])
     assert f"Points thrown away: {told}." in label
     assert len(page.all("#graph .mistake")) == len([one for one in lost if one])
-    assert [mark.text for mark in page.all("#moves small")] == [
+    assert page.texts("#moves small") == [
         f"−{one}" if one else "✓" for one in lost]
     if way == "keys":
         assert page.focus == "study-startReview"  # in the place of the button that was used
 
     use("startReview")
     for number, at in enumerate(mistakes, 1):
-        name = SHORT.format_action(actions[at])
+        name = moves[at]
         page.until(lambda text=f"Mistake {number} of 2: {name} threw away {lost[at]}.":
                    text in words(page))
         play(name)
@@ -116,7 +105,7 @@ def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(
             f"You {verb}{f' by {abs(worth)}' if worth else ''} with best play")
         use("nextMistake")
     page.until(lambda: not is_offered(page, "nextMistake"))
-    assert page.moves == [SHORT.format_action(action) for action in actions]
+    assert page.moves == moves
 
     use("rematch")
     page.until(lambda: len(page.moves) == 1 and page.turn == "Your turn")
@@ -124,16 +113,15 @@ def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(
     assert words(page) == ""
 
 
-def test_best_play_is_walked_and_nothing_is_lost_by_it(page: Any) -> None:
-    actions, values = lost_game()
-    open_game(page, SHORT, actions, ("human", "human"))
-    before = page.moves
+def test_best_play_is_walked_and_nothing_is_lost_by_it(page: Page) -> None:
+    before, values = lost_game()
+    page.begin(RULES, moves=before)
     page["first"].click()
     page.until(lambda: page.is_off("first"))
     button(page, "best").click()
     page.until(lambda: is_offered(page, "walk"))
     line = words(page).removeprefix("Best play: ").split()
-    assert len(line) == len(actions)
+    assert len(line) == len(before)
     assert line[0] in [SHORT.format_action(action) for action in values[0].best_actions]
     button(page, "walk").click()
     page.until(lambda: page.moves == line and page.current == "move1")
@@ -151,9 +139,8 @@ def test_best_play_is_walked_and_nothing_is_lost_by_it(page: Any) -> None:
     assert [SHORT.format_action(action) for action in saved.variations[0].actions] == before
 
 
-def test_comments_stay_where_they_were_written(page: Any) -> None:
-    page.new_game("storm", "human", "human")
-    page.play(1, page.cell("W4").click)
+def test_comments_stay_where_they_were_written(page: Page) -> None:
+    page.begin(moves=["W4"])
     page["comment"].send_keys("<b>why?")
     page.play(2, page.cell("Nd").click)  # a click beside the field ends the writing, and is played
     assert page.moves == ["W4", "Nd"]
@@ -165,28 +152,27 @@ def test_comments_stay_where_they_were_written(page: Any) -> None:
     assert page["toast"].get_attribute("textContent") == ""
 
 
-@pytest.mark.parametrize("way", ["mouse", "keys", "touch"])
-def test_a_move_on_the_way_back_is_a_variation(page: Any, way: str) -> None:
-    if way == "touch":
-        page.size(*PHONE, mobile=True)
-    open_game(page, SHORT, lost_game()[0], ("human", "human"))
-    before = page.moves
-    page.use(way, page["first"])
-    page.until(lambda: page.is_off("first"))
-    lane = next(name for name in page.names(".lane.legal") if name != before[0])
-    page.use(way, page.cell(lane))
-    if way == "touch":
-        page.use(way, page["confirm"])
-    page.until(lambda: page.moves == [lane])
-    page.use(way, page.all("#moves .variation")[0])
-    page.until(lambda: page.moves == before)
-    assert variations(page) == [f"Variation: 1. {lane}"]
-    assert [SHORT.format_action(one.actions[0]) for one in page.saved().variations] == [lane]
+def test_a_move_on_the_way_back_is_a_variation(page: Page) -> None:
+    before = lost_game()[0]
+    for way in ("mouse", "keys", "touch"):
+        if way == "touch":
+            page.size(*PHONE, mobile=True)
+        page.begin(RULES, moves=before)
+        page.use(way, page["first"])
+        page.until(lambda: page.is_off("first"))
+        lane = next(name for name in page.names(".lane.legal") if name != before[0])
+        page.use(way, page.cell(lane))
+        if way == "touch":
+            page.use(way, page["confirm"])
+        page.until(lambda lane=lane: page.moves == [lane])
+        page.use(way, page.all("#moves .variation")[0])
+        page.until(lambda: page.moves == before)
+        assert variations(page) == [f"Variation: 1. {lane}"]
+        assert [SHORT.format_action(one.actions[0]) for one in page.saved().variations] == [lane]
 
 
-def test_the_verdict_of_the_analysis_is_in_sight_on_a_phone(page: Any) -> None:
+def test_the_verdict_of_the_analysis_is_in_sight_on_a_phone(page: Page) -> None:
     page.size(*PHONE, mobile=True)
-    page.new_game("storm", "human", "human")
     page.use("touch", page["analyse"])
     page.until(page["verdict"].is_displayed)
     page.until(lambda: page["verdict"].text == "Blue loses by 4 with best play")
