@@ -245,3 +245,35 @@ def test_pages_say_which_results_are_of_an_earlier_version() -> None:
     for study in OF_0_1_0:
         page = "played" if study.startswith(("played", "sudden")) else "balance"
         assert "of version 0.1.0" in " ".join(text(DOCS / f"{page}.md").split()), study
+
+
+# Shares, intervals and speeds, which somebody measured; "95%" is how sure an interval is.
+FIGURE = re.compile(r"\d%|\d \[[-+−]?\d|\d(?: \w+)*/s\b|\b(?:wins|loses|won|lost) by \d")
+# A command that is named or shown, or a page of results whose rows have their commands.
+SOURCE = re.compile(r"\bcastle \w|\bpython3? |\]\((?:\.\./)?(?:docs/)?results/|`tests/")
+HEADING = re.compile(r"^(?=#+ )", re.MULTILINE)
+INTERVAL = re.compile(r"[-+−]?\d[\d.]*%? \[[-+−]?\d[\d.]*, [-+−]?\d[\d.]*\]")
+
+
+def without_comments(page: str) -> str:
+    """The page, where no line of a code block looks like a heading."""
+    return BLOCK.sub(lambda block: block[0].replace("\n#", "\n #"), page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_figure_stands_with_the_command_behind_it(page: Path) -> None:
+    """In its section a command is named, or the results that it comes from."""
+    for section in HEADING.split(without_comments(text(page))):
+        figures = [match[0] for match in FIGURE.finditer(re.sub("95%", "", section))]
+        assert not figures or SOURCE.search(section), section.splitlines()[0]
+
+
+def test_figures_are_those_of_the_shipped_reports() -> None:
+    """Each interval stands word for word in the report of a study that the page links."""
+    said = text(DOCS / "played.md")
+    links = set(re.findall(r"\]\((results/[\w-]+/report\.md)\)", said))
+    assert links
+    reports = "".join(text(DOCS / link) for link in links).replace("−", "-")
+    figures = INTERVAL.findall(said.replace("−", "-"))
+    assert len(figures) > 40
+    assert [found for found in figures if found not in reports] == []

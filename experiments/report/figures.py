@@ -62,6 +62,12 @@ def headline(figure: Figure, text: str) -> None:
     figure.suptitle(lines, x=0.01, ha="left", fontsize=11.5, weight="bold", color=BLACK)
 
 
+def footnote(figure: Figure, text: str) -> None:
+    """How to read a picture of several panels, below them."""
+    lines = _folded(text, int(13 * figure.get_figwidth()))
+    figure.supxlabel(lines, fontsize=9, color=GREY)
+
+
 def _folded(text: str, width: int) -> str:
     """The text in lines of at most so many letters, names with hyphens whole where they fit."""
     return textwrap.fill(text, width, break_on_hyphens=False)

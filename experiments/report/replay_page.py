@@ -35,22 +35,23 @@ h1 { font-size: 1.3rem; margin: 0; }
 h1 i { font-style: normal; }
 h1 i::before, dt::before { content: ""; display: inline-block; width: .7em; height: .7em;
   margin-right: .35em; background: $blue; border-radius: 50%; }
-h1 i:last-of-type::before, dt:last-of-type::before { background: $red; border-radius: 0;
+h1 i:last-of-type::before, dl div:last-of-type dt::before { background: $red; border-radius: 0;
   rotate: 45deg; }
 h1 i:last-of-type::before { margin-left: .35em; }
 p { margin: .2rem 0; color: var(--quiet); overflow-wrap: anywhere; }
 main { display: flex; flex-wrap: wrap; gap: 1rem; margin-top: 1rem; }
 #board { flex: 3 1 32rem; min-width: 0; }
-figure { margin: 0; display: flex; flex-wrap: wrap; gap: 1rem; }
+figure { margin: 0; display: flex; flex-wrap: wrap; align-items: flex-start; gap: 1rem; }
 figure[hidden] { display: none; }
-figure svg { flex: 1 1 18rem; width: 100%; max-width: max(18rem, 100vh - 7rem); height: auto;
+figure svg { flex: 3 1 18rem; width: 100%; max-width: max(18rem, 100vh - 7rem); height: auto;
   min-width: 0; border-radius: .5rem; }
 figure > div { flex: 1 1 13rem; overflow-wrap: anywhere; }
-dl { margin: 0; }
+figure svg text { font-size: 19px; }
+dl { margin: 0; display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr));
+  gap: .6rem; }
 dt { font-weight: bold; }
-dd { margin: 0 0 .6rem 0; color: var(--quiet); }
+dd { margin: 0; color: var(--quiet); }
 dd b { color: var(--ink); font-size: 1.5rem; }
-@media (max-width: 48rem) { figure svg text { font-size: 19px; } }
 #side { flex: 1 1 17rem; display: flex; flex-direction: column; min-width: 0; }
 nav { display: flex; gap: .4rem; }
 button { font: inherit; color: inherit; border: 1px solid var(--rule); border-radius: .4rem;
@@ -166,9 +167,9 @@ def _figure(record: GameRecord, frame: Frame) -> str:
 
 def _player(view: View, player: int, name: str) -> str:
     points = " · ".join(f"{row} {both[player]}" for row, both in view.points.items())
-    return (f"<dt>{escape(name)}</dt><dd>{PLAYER_NAMES[player]}<br>"
+    return (f"<div><dt>{escape(name)}</dt><dd>{PLAYER_NAMES[player]}<br>"
             f"<b>{view.totals[player]} VP</b><br>{points}<br>"
-            f"in hand {view.hands[player]}, captured {view.captures[player]}</dd>")
+            f"in hand {view.hands[player]}, captured {view.captures[player]}</dd></div>")
 
 
 def _about(record: GameRecord) -> list[str]:

@@ -75,14 +75,20 @@ def write(
     })
     parts = [
         f"# {markdown_text(study.description)}\n", markdown_prose(findings.answer) + "\n",
-        f"Study {markdown_code(study.name)}, {len(rows)} cells; command "
-        f"{markdown_code(command)}.\n",
+        f"Study {markdown_code(study.name)}, {len(rows)} cells computed by {_commands(rows)}; "
+        f"report written by {markdown_code(command)}.\n",
         _made_by(rows), *findings.pictures(folder), *findings.tables(),
         "## How to read this\n", *findings.reading(), _TRACING, *_failures(rows),
     ]
     path = report.write_report(folder, parts)
     write_text_atomic(folder / "report.html", to_html("\n".join(parts), folder, study.description))
     return path
+
+
+def _commands(rows: Mapping[str, Row]) -> str:
+    """The commands that computed the rows, each once."""
+    found = dict.fromkeys(row["command"] for row in rows.values())
+    return ", ".join(map(markdown_code, found)) or "no command"
 
 
 def _makers(rows: Mapping[str, Row]) -> list[dict[str, Any]]:

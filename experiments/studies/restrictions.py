@@ -67,12 +67,13 @@ def draw_costs(
     Raises `RunError` where the file cannot be written.
     """
     names = list(dict.fromkeys(cost.restriction for cost in costs))
-    are_estimates = any(cost.interval is not None for cost in costs)
-    line = "line: 95% bootstrap interval; " if are_estimates else ""
+    are_exact = all(cost.interval is None for cost in costs)
+    several = any(len(costs_from(costs, name, 0)) > 1 for name in names)
+    said = ("exact values" if are_exact else "line: 95% bootstrap interval") + (
+        "; a point: a ruleset; with a rim: the mean of all" if several else "")
     figure, axes = figures.new_figure(
-        f"What restricted play costs against {opponent}, {subject}",
-        f"a point: a ruleset; with a rim: their mean; {line}"
-        "VP of margin that the restricted player loses", 7.5, 2.0 + 0.6 * max(2, len(names)))
+        f"What restricted play costs against {opponent}, {subject}", said, 7.5,
+        2.0 + 0.6 * max(2, len(names)))
     for seat, (colour, marker) in enumerate(((figures.BLUE, "D"), (figures.RED, "s"))):
         for row, name in enumerate(names):
             _draw_cost(axes, costs_from(costs, name, seat), row + 0.2 * (2 * seat - 1), colour,
@@ -82,7 +83,7 @@ def draw_costs(
     figures.name_rows(axes, names, "restriction")
     axes.axvline(0, color=figures.GREY, linewidth=1, zorder=0.9)
     figures.only_grid(axes, "x")
-    axes.set_xlabel("VP lost")
+    axes.set_xlabel("VP of margin that the restricted player loses")
     figures.legend(figure, axes)
     figures.save(figure, path)
 

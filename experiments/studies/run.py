@@ -1,6 +1,8 @@
 """The one runner of studies: what is missing is computed, then everything is told."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +10,7 @@ from agents.locks import locked
 from agents.runs import RunError, write_text_atomic
 from castle_env import OptionError
 from experiments.backend import Backend
-from experiments.options import StudyOptions, command_line
+from experiments.options import RESULTS, StudyOptions, command_line
 from experiments.output import results_before_output, tell
 from experiments.progress import progress_bar
 from experiments.studies import report
@@ -41,13 +43,23 @@ def run_options(options: StudyOptions, command: str, prefix: str) -> None:
     if options.name is not None:
         raise OptionError(f"name is {options.name!r} with --resume {str(options.resume)!r}; "
                           "allowed: one of them")
-    study = (load_study(options.resume / STUDY, command, f"--resume {options.resume}")
-             if options.study is None else load_study(options.study, command))
+    study = (_kept_study(options.resume, command) if options.study is None
+             else load_study(options.study, command))
     if not options.resume.is_dir():
         raise RunError(f"no folder {str(options.resume)!r}; allowed: that of a study to go on with")
     with locked(options.resume), results_before_output(options.resume):
         run_study(study, options.resume, options.start())
     options.write_results_of(options.resume)
+
+
+def _kept_study(folder: Path, command: str) -> Study:
+    """The study of a folder, called as its results say, or else as the folder."""
+    study = load_study(folder / STUDY, command, f"--resume {folder}")
+    try:
+        name = json.loads((folder / RESULTS).read_text(encoding="utf-8"))["study"]
+    except (OSError, ValueError, KeyError, TypeError):
+        name = folder.resolve().name
+    return replace(study, name=str(name))
 
 
 def run_study(study: Study, folder: Path, backend: Backend) -> None:

@@ -29,7 +29,7 @@ not end the game. Who makes the last of them has just gained by it: hence a curv
 """
 # Of each curve in cells its colour, line and name.
 _CURVES: Final = {
-    "exact": (figures.BLUE, "-", "exact"),
+    "exact": (figures.BLUE, "-", "mean of the exact margins"),
     "first": (figures.BLUE, "-", "last of them by the first player"),
     "second": (figures.RED, "--", "last of them by the second player")}
 # Matches whose leads are drawn.
@@ -123,7 +123,7 @@ def leads_over_time(matches: Sequence[Match], path: Path, subject: str) -> None:
         for name, curve in match.result["leads"].items():
             _lead(axes, name, curve)
         axes.axhline(0, color=figures.GREY, linewidth=1, zorder=0.9)
-        axes.set_title(figures.shown(_title(match), 36), loc="left", fontsize=9,
+        axes.set_title(figures.shown(_title(match), 40), loc="left", fontsize=9,
                        color=figures.BLACK)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_xlabel("ply")
@@ -134,7 +134,7 @@ def leads_over_time(matches: Sequence[Match], path: Path, subject: str) -> None:
     exact = "exact" in drawn[0].result["leads"]
     said = ("exact margin under best play by both from there on" if exact else
             "margin after two or three more plies of best play")
-    figures.legend(figure, panels[0], f"{said}; line: mean, band: 10% to 90% of games")
+    figures.legend(figure, panels[0], f"{said}; line: mean; band: 10% to 90% of games")
     some = f" (the first {LEADS} of {len(matches)} matches)" if len(drawn) < len(matches) else ""
     figures.headline(figure, f"First player's lead over time, {subject}{some}")
     figures.save(figure, path)
@@ -171,6 +171,7 @@ def races_and_sieges(matches: Sequence[Match], path: Path, subject: str) -> None
     panels[0].xaxis.set_major_formatter(PercentFormatter(1))
     panels[0].set_xlabel("plies in which a faction enters")
     panels[1].set_xlim(left=0)
+    panels[1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
     panels[1].set_xlabel("mean length in plies")
     figures.legend(figure, panels[0], "; ".join(
         f"{name}: {meaning}" for name, (_, _, meaning) in _CHARACTERS.items())

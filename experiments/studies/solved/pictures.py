@@ -203,8 +203,8 @@ def first_moves_map(
         panel.set_title(figures.shown(name, 36), fontsize=9, color=figures.BLACK)
     for panel in panels[len(boards):]:
         panel.set_axis_off()
-    figure.supxlabel("beside the board: where the faction slides in (blue: the first player wins, "
-                     "orange: loses); dark squares: strongholds", fontsize=9, color=figures.GREY)
+    figures.footnote(figure, "beside the board: where the faction slides in (blue: the first "
+                             "player wins, orange: loses); dark squares: strongholds")
     figures.headline(figure, f"First player's margin after each first move, {subject}")
     figures.save(figure, path)
 

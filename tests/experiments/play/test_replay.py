@@ -208,6 +208,24 @@ def test_html(file: Path, tmp_path: Path) -> None:
     assert "first player's margin" not in page(record_game(STORM.rules, [2]))
 
 
+def test_the_page_tells_each_position_in_text_beside_its_board() -> None:
+    """A telephone shrinks a drawing, but not text: none but the board's names are in drawings."""
+    saved = some_game(99)
+    text = page(saved)
+    figures = re.findall(r"<figure.*?</figure>", text, re.DOTALL)
+    assert len(figures) == 17
+    for figure, state in zip(figures, saved.states(), strict=True):
+        drawing, _, beside = figure.partition("</svg>")
+        assert f'viewBox="0 0 {HEIGHT} {HEIGHT}"' in drawing
+        assert set(re.findall(r"<text[^>]*>(.*?)</text>", drawing)) == {*FILES, *RANKS}
+        view = view_position(STORM, state, None, None)
+        assert beside.index("ana &lt;i&gt;") < beside.index("bo &amp; co")
+        assert re.findall(r"<b>(\d+) VP</b>", beside) == list(map(str, view.totals))
+        assert re.findall(r"in hand (\d)", beside) == list(map(str, view.hands))
+    size = int(re.search(r"figure svg text \{ font-size: (\d+)px", text)[1])
+    assert size * 358 / HEIGHT > 10  # on a telephone 390 points wide, with its margins
+
+
 @pytest.mark.parametrize(("options", "error"), [
     ({"game": 3}, GameFileError), ({"game": 0}, GameFileError), ({"seconds": 0.0}, OptionError),
     ({"seconds": float("nan")}, OptionError), ({"gif": Path("no/x.gif")}, RunError),

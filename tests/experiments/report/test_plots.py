@@ -105,6 +105,10 @@ def draw_first_moves(path: Path) -> None:
     solved.first_moves_map(boards, path, "small")
 
 
+def draw_first_moves_of_one(path: Path) -> None:
+    solved.first_moves_map({"": (["......"] * 6, {"pass": -3})}, path, "a-study-with-a-long-name")
+
+
 def draw_exact_costs(path: Path) -> None:
     costs = [Cost((str(place),), "cell", name, seat, 0.0, float(place % 3))
              for place in range(6) for name in ("never-captures", "never-pushes-strongholds")
@@ -164,8 +168,9 @@ def draw_points_alone(path: Path) -> None:
 DRAWERS: list[Callable[[Path], None]] = [
     draw_learning_curve, draw_win_rates, draw_margins, draw_cross_table, draw_ratings, draw_regret,
     draw_regret_curve, draw_optimal_moves, draw_values, draw_values_of_one_axis, draw_balance,
-    draw_first_moves, draw_exact_costs, draw_played_costs, draw_margins_by_ruleset, draw_leads,
-    draw_exact_leads, draw_readings, draw_learning_curves, draw_points_alone]
+    draw_first_moves, draw_first_moves_of_one, draw_exact_costs, draw_played_costs,
+    draw_margins_by_ruleset, draw_leads, draw_exact_leads, draw_readings, draw_learning_curves,
+    draw_points_alone]
 
 
 @pytest.mark.parametrize("draw", DRAWERS)

@@ -323,6 +323,10 @@ def test_command_resumes_with_a_larger_study(tmp_path: Path) -> None:
     before = (tmp_path / "b" / "cells.jsonl").read_bytes()
     run(Balance(resume=tmp_path / "b"))
     assert (tmp_path / "b" / "cells.jsonl").read_bytes() == before
+    assert json.loads((tmp_path / "b" / "results.json").read_text())["study"] == "study"
+    (tmp_path / "b" / "results.json").unlink()
+    run(Balance(resume=tmp_path / "b"))
+    assert "\nStudy `b`, 12 cells computed by `" in (tmp_path / "b" / "report.md").read_text()
     run(Balance(study=study_file(tmp_path), resume=tmp_path / "b"))
     assert (tmp_path / "b" / "cells.jsonl").read_bytes().startswith(before)
     assert len(read_cells(tmp_path / "b" / "cells.jsonl")[0]) == 40
