@@ -131,3 +131,17 @@ class FinalObservations(list[Any]):
         for index, observation in enumerate(self):
             array[index] = observation
         return array[chosen]
+
+
+def final_infos(
+    observations: list[Any], masks: npt.NDArray[np.int8], info: dict[str, Any], ended: Flags
+) -> dict[str, Any]:
+    """What SAME_STEP mode tells of games that have `ended`, (n,), before others take their places.
+
+    observations: one for each of them and None for others. masks: (k, num_actions) of these games
+    alone. info: of all games, without masks.
+    """
+    ends = {"action_mask": scatter(masks, ended)}
+    ends |= {key: scatter(values[ended], ended) for key, values in info.items()}
+    return {"final_obs": FinalObservations(observations), "_final_obs": ended.copy(),
+            "final_info": with_flags(ends, ended), "_final_info": ended.copy()}

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 from castle_env.agent import Agent, as_agent, make_agent
 from castle_env.errors import OptionError
@@ -58,6 +59,15 @@ def load_opponent(source: OpponentSource, game: Game) -> Agent:
     return make_agent(source, game) if isinstance(source, str) else as_agent(source, "opponent")
 
 
+def load_autoreset_mode(value: object) -> AutoresetMode:
+    """Gymnasium's mode itself, or the one with this name; raises `OptionError`."""
+    try:
+        return AutoresetMode(value)
+    except ValueError:
+        allowed = ", ".join(mode.value for mode in AutoresetMode)
+        raise OptionError(f"autoreset_mode is {value!r}; allowed: {allowed}") from None
+
+
 def check_options(**values: object) -> None:
     """Raise `OptionError` for a value that environments do not know, by the option's name."""
     for option, value in values.items():
@@ -73,6 +83,17 @@ def check_reset_options(options: dict[str, Any] | None, allowed: tuple[str, ...]
     for option in options or ():
         if option not in allowed:
             raise OptionError(f"reset option {option!r} is unknown; allowed: {', '.join(allowed)}")
+
+
+def games_to_reset(options: dict[str, Any] | None, count: int) -> npt.NDArray[np.bool_]:
+    """Which of so many games start anew, shape (n,): those in `reset_mask`, or all without it."""
+    if options is None or "reset_mask" not in options:
+        return np.ones(count, dtype=np.bool_)
+    chosen = np.asarray(options["reset_mask"])
+    if chosen.shape != (count,) or chosen.dtype != np.bool_:
+        raise OptionError(f"reset_mask has shape {chosen.shape} and dtype {chosen.dtype}; "
+                          f"allowed: bool of shape ({count},)")
+    return chosen
 
 
 def start_states(game: Game, options: dict[str, Any] | None, count: int) -> PositionArray | None:

@@ -11,14 +11,7 @@ from gymnasium.vector.utils import batch_space
 from castle_env import batch
 from castle_env.board import SIZE
 from castle_env.errors import IllegalActionError, OptionError
-from castle_env.info import (
-    FinalObservations,
-    end_info,
-    no_end_infos,
-    scatter,
-    text_infos,
-    with_flags,
-)
+from castle_env.info import end_info, final_infos, no_end_infos, text_infos, with_flags
 from castle_env.observation import OBSERVATION_SHAPE, PLANES, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
@@ -31,6 +24,8 @@ from castle_env.options import (
     check_options,
     check_reset_options,
     choose_seats,
+    games_to_reset,
+    load_autoreset_mode,
     load_game,
     load_opponent,
     observation_space,
@@ -127,7 +122,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.opponent = None if opponent is None else load_opponent(opponent, self.game)
-        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.autoreset_mode = load_autoreset_mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self._slices = Slices(num_envs, num_threads)
         self.single_observation_space = observation_space(self.game, observation_dtype, observation)
@@ -168,7 +163,9 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     ) -> tuple[Observations, dict[str, Any]]:
         """Start new games everywhere, or where `options["reset_mask"]`, (n,) bool, is true."""
         check_reset_options(options, ("position", "reset_mask"))
-        chosen = self._chosen(options)
+        if options and "reset_mask" in options:
+            self._current_masks()
+        chosen = games_to_reset(options, self.num_envs)
         states = start_states(self.game, options, self.num_envs)
         super().reset(seed=seed)
         if seed is not None:
@@ -318,23 +315,11 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         final: list[Any] = [None] * self.num_envs
         for game, seen, mask in zip(games, planes, masks, strict=True):
             final[game] = {"observation": seen, "action_mask": mask} if self._as_dict else seen
-        ends = {"action_mask": scatter(masks, ended)}
-        ends |= {key: scatter(values[ended], ended) for key, values in info.items()}
+        told = final_infos(final, masks, info, ended)
         self._restart(games, info)
-        return info | {"final_obs": FinalObservations(final), "_final_obs": ended.copy(),
-                       "final_info": with_flags(ends, ended), "_final_info": ended.copy()}
+        return info | told
 
     # Starts
-
-    def _chosen(self, options: dict[str, Any] | None) -> Flags:
-        if options is None or "reset_mask" not in options:
-            return np.ones(self.num_envs, dtype=np.bool_)
-        self._current_masks()
-        chosen = np.asarray(options["reset_mask"])
-        if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
-            raise OptionError(f"reset_mask has shape {chosen.shape} and dtype {chosen.dtype}; "
-                              f"allowed: bool of shape ({self.num_envs},)")
-        return chosen
 
     def _first_states(self, count: int) -> PositionArray:
         """Positions in which new games begin, unless `reset` is told others."""
@@ -412,11 +397,3 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         if self._masks is None:
             raise ResetNeeded("the environment is used before its first reset()")
         return self._masks
-
-
-def _autoreset_mode(value: object) -> AutoresetMode:
-    try:
-        return AutoresetMode(value)
-    except ValueError:
-        allowed = ", ".join(mode.value for mode in AutoresetMode)
-        raise OptionError(f"autoreset_mode is {value!r}; allowed: {allowed}") from None
