@@ -3,6 +3,7 @@
 import { get, poll } from "./api.js";
 import { element } from "./dom.js";
 import { redraw } from "./focus.js";
+import { verdictOf } from "./words.js";
 
 const box = document.getElementById("analysis");
 const DEEPER_SECONDS = 20;
@@ -59,7 +60,7 @@ function verdict(position, people, { done, found, seconds }) {
   const lines = [];
   if (found) {
     const best = position.moves.filter((move) => found.regrets[move.action] === 0);
-    lines.push(element("p", { className: "verdict" }, [`${people[position.player].name}: `, element("b", { textContent: found.words })]));
+    lines.push(element("p", { className: "verdict" }, [element("b", { textContent: verdictOf(found.words, people[position.player]) })]));
     lines.push(element("p", { className: "quiet", textContent: `Best: ${best.map((move) => move.name).join(" ")}` }));
     lines.push(element("p", { className: "quiet", textContent: found.exact ? "Exact: proven to the end of the game."
       : found.value_exact ? "Exact: proven from the position before."

@@ -30,7 +30,7 @@ export function graph(line, at, people) {
   }
   line.forEach((place, index) => { if (known(place)) picture.append(mark(place, x(index), y(place.margin))); });
   people.forEach((name, player) => {
-    const words = shape("text", { x: EDGE, y: player ? HEIGHT - 2 : 10, class: `p${player}` });
+    const words = shape("text", { x: EDGE, y: player ? HEIGHT - 4 : 11, class: `p${player}` });
     words.textContent = `${name} ahead`;
     picture.append(words);
   });

@@ -16,10 +16,8 @@ const wait = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, mi
 
 export class Play {
   constructor(board, onSeat) {
-    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", hint: null, looks: 0 });
-    Object.assign(this, { verdict: "", version: 0, asked: Promise.resolve(), returning: null });
-    this.onShown = () => {};
-    this.onJudged = () => {};
+    Object.assign(this, { board, onSeat, game: null, at: 0, turn: 0, paused: false, busyWith: "", prompt: "", hint: null, looks: 0 });
+    Object.assign(this, { onShown: () => {}, onJudged: () => {}, verdict: "", version: 0, going: { at: 0, turn: -1 }, asked: Promise.resolve(), returning: null });
   }
 
   get url() {
@@ -28,6 +26,11 @@ export class Play {
 
   get atEnd() {
     return this.at === this.game.moves.length;
+  }
+
+  // Where the person is or, while its position is on the way, is going.
+  get place() {
+    return this.going.turn === this.turn ? this.going.at : this.at;
   }
 
   get isWatched() {
@@ -50,8 +53,7 @@ export class Play {
 
   // The game is in the address, so that the browser's Back leads to the one before it.
   #address(id) {
-    const { hash } = location;
-    if (hash !== `#${id}`) history[hash ? "pushState" : "replaceState"](null, "", `#${id}`);
+    if (location.hash !== `#${id}`) history[location.hash ? "pushState" : "replaceState"](null, "", `#${id}`);
   }
 
   #take(game) {
@@ -228,8 +230,9 @@ export class Play {
 
   // Walk to the position after the first `at` moves.
   async go(at) {
-    if (at < 0 || at > this.game.moves.length || at === this.at) return;
+    if (at < 0 || at > this.game.moves.length || at === this.place) return;
     const turn = ++this.turn;
+    this.going = { at, turn };
     this.#setBusy("");
     const isNext = at === this.at + 1;
     try {
@@ -340,6 +343,12 @@ export class Play {
     byId("preview").classList.toggle("reason", isReason);
   }
 
+  // Say something whenever nothing is looked at; "" for what can be done.
+  promptWith(text) {
+    this.prompt = text;
+    this.board.preview(null);
+  }
+
   // A hint stays until its turn is over; where a lane is looked at, it makes room for a while.
   showHint(words) {
     this.hint = { words, turn: this.turn };
@@ -378,6 +387,7 @@ export class Play {
 
   #advice(pass) {
     if (!this.game || this.position?.outcome || this.busyWith) return "";
+    if (this.prompt) return this.prompt;
     if (this.hint?.turn === this.turn) return this.hint.words;
     if (pass) return "No move is legal but to pass.";
     if (!this.board.moves.length) return this.atEnd ? "" : "An agent moved here.";

@@ -1,6 +1,7 @@
 // One's own mistakes, one after another: what was better here?
 
 import { get, poll } from "./api.js";
+import { byId } from "./dom.js";
 import { announce } from "./panel.js";
 
 export class Review {
@@ -17,7 +18,9 @@ export class Review {
 
   // Where another line is shown there is nothing to review.
   check(line) {
-    if (line !== this.line) Object.assign(this, { line: "", mistakes: [], text: "" });
+    if (line === this.line) return;
+    if (this.text) this.play.promptWith("");
+    Object.assign(this, { line: "", mistakes: [], text: "" });
   }
 
   async next() {
@@ -25,17 +28,21 @@ export class Review {
     const mistake = this.mistakes[this.index];
     if (!mistake) return this.end();
     await this.play.go(mistake.at);
+    byId("board").scrollIntoView({ block: "nearest" });
     this.#say(`Mistake ${this.index + 1} of ${this.mistakes.length}: ${mistake.move.name} threw away ${mistake.lost}. `
       + "What was better here? Try a move.");
   }
 
   end() {
     Object.assign(this, { mistakes: [], text: "" });
+    this.play.promptWith("");
     this.onChange();
   }
 
+  // Beside the graph, and under the board where the answer is given.
   #say(text) {
     this.text = text;
+    this.play.promptWith(text);
     this.onChange();
     announce(text);
   }
@@ -44,7 +51,6 @@ export class Review {
   #answer(move) {
     const mistake = this.text && this.mistakes[this.index];
     if (!mistake || this.play.at !== mistake.at) return false;
-    this.play.board.preview(null);
     this.#judge(move, mistake).catch((error) => this.play.fail(error));
     return true;
   }

@@ -6,6 +6,7 @@ import { home } from "./focus.js";
 import { graph, isMistake, placeAt } from "./graph.js";
 import { Review } from "./review.js";
 import { announce, toast } from "./panel.js";
+import { verdictOf } from "./words.js";
 
 const SECONDS = 1;
 const BUTTONS = {
@@ -38,7 +39,7 @@ export class Study {
     const names = this.play.people.map((one) => one.name);
     byId("graph").hidden = !line;
     byId("graph").replaceChildren(...(line ? [graph(line.places, at, names)] : []));
-    byId("study-words").replaceChildren(...[line && verdictOf(line, at), this.#reviewed(), this.#bestLine()].filter(Boolean));
+    byId("study-words").replaceChildren(...[line && costOf(line, at), this.#reviewed(), this.#bestLine()].filter(Boolean));
     this.#showButtons(game, line);
     this.#showComment();
     this.#showVerdict();
@@ -183,16 +184,12 @@ export class Study {
     const { at, position, people, verdict } = this.play;
     const place = this.#line()?.places[at];
     const words = (place?.exact && place.words) || verdict || place?.words;
-    byId("verdict").textContent = words && !position.outcome ? `${people[position.player].name} ${youForm(words, this.play)}` : "";
+    byId("verdict").textContent = words && !position.outcome ? verdictOf(words, people[position.player]) : "";
     byId("verdict").hidden = !byId("verdict").textContent;
   }
 }
 
-// "You win by 2", where others win.
-const youForm = (words, play) => (play.people[play.position.player].you
-  ? words.replace(/^(win|lose|draw)s/, "$1").replace(/^(ahead|behind|level)/, "are $1") : words.replace(/^(ahead|behind|level)/, "is $1"));
-
-function verdictOf(line, at) {
+function costOf(line, at) {
   const place = line.places[at];
   if (!at || !place || place.regret === null) return null;
   const words = place.regret ? `threw away ${place.regret} ${place.regret === 1 ? "point" : "points"}` : "was a best move";

@@ -64,3 +64,10 @@ function effects(move, pushes, captures, loses) {
   }
   return words.map((word) => `, ${word}`).join("");
 }
+
+// "You win by 2 with best play", where others win.
+export function verdictOf(words, { you, name }) {
+  const verb = you ? words.replace(/^(win|lose|draw)s/, "$1").replace(/^(ahead|behind|level)/, "are $1")
+    : words.replace(/^(ahead|behind|level)/, "is $1");
+  return `${name} ${verb}`;
+}

@@ -99,6 +99,9 @@ def judge_and_review(page: Page, way: str, window: tuple[int, int], theme: str) 
         # What it is worth, beside the board and in words.
         page.script("scrollTo(0, 0)")
         assert in_sight(page, "verdict")
+        assert in_sight(page, "preview")
+        if way == "touch":  # a pointer or the focus on a lane shows what that does
+            assert page.strip == f"Yes, {best} is best."
         worth = values[at].best_value
         verb = "win" if worth > 0 else "lose" if worth else "draw"
         assert page["verdict"].text == (
