@@ -12,8 +12,8 @@ class Balance(StudyOptions):
 
     Studies that come with the package: storm-small, storm-full, storm-restricted,
     storm-restricted-full, played-storm, played-storm-exact, played-sudden-death,
-    sudden-death-readings, sudden-death-values. Ctrl-C loses no cell that was finished; --resume
-    goes on.
+    sudden-death-readings, sudden-death-values, sudden-death-seven. Ctrl-C loses no cell that was
+    finished; --resume goes on.
     """
 
 

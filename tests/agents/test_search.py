@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from minimax import GAMES, action_values, best_actions, random_positions, rng, sample
 from scipy.stats import chisquare
@@ -93,7 +94,7 @@ def test_ties_are_broken_evenly(spec: str) -> None:
     chosen = make_agent(spec, game).select_actions(game.initial_states(6_000), rng())
     counts = [np.count_nonzero(chosen == action) for action in ties]
     assert sum(counts) == len(chosen)
-    assert chisquare(counts).pvalue > 0.001
+    assert chisquare(counts).pvalue > 1e-7
 
 
 @pytest.mark.parametrize("ply", [2, 500, 990, 998])
@@ -109,9 +110,9 @@ def test_search_survives_cycles(name: str, board: str, spec: str, ply: int) -> N
     assert action in game.legal_actions(state)
 
 
-def scores(game: Game, one: Agent, other: Agent, games: int) -> list[float]:
-    """Mean score (win 1, draw 0.5) of `one` as player 0 and as player 1, one random ply first."""
-    means, source = [], rng(1)
+def margins(game: Game, one: Agent, other: Agent, games: int) -> list[npt.NDArray[np.int64]]:
+    """Final margins of `one` as player 0 and as player 1, after one random ply."""
+    found, source = [], rng(1)
     for seat in (0, 1):
         states = game.apply_actions(game.initial_states(games),
                                     game.random_actions(game.initial_states(games), source))
@@ -121,40 +122,42 @@ def scores(game: Game, one: Agent, other: Agent, games: int) -> list[float]:
             actions = mover.select_actions(states[going], source)
             states[going] = game.apply_actions(states[going], actions)
             going = going[~game.terminals(states[going])]
-        margins = game.margins(states) * (-1 if seat else 1)
-        means.append(float(np.mean((margins > 0) + 0.5 * (margins == 0))))
-    return means
+        found.append(game.margins(states) * (-1 if seat else 1))
+    return found
+
+
+# Each limit is five standard deviations or more from what is expected.
 
 
 @pytest.mark.parametrize(("name", "stronger", "weaker", "games", "least"), [
-    ("storm", "greedy", "random", 200, 0.9),
+    ("storm", "greedy", "random", 200, 0.85),
     ("sudden-death", "greedy", "random", 200, 0.9),
-    ("storm", "mcts:200", "random", 100, 0.9),
+    ("storm", "mcts:200", "random", 100, 0.85),
     ("sudden-death", "mcts:200", "random", 100, 0.9),
     ("sudden-death", "alphabeta:2", "greedy", 400, 0.6),
-    ("sudden-death-step", "alphabeta:2", "greedy", 400, 0.55),
-    ("storm", "alphabeta:4", "greedy", 100, 0.5),
-    ("sudden-death", "alphabeta:4", "alphabeta:2", 50, 0.8)])
+    ("sudden-death-step", "alphabeta:2", "greedy", 400, 0.53),
+    ("sudden-death", "alphabeta:4", "alphabeta:2", 50, 0.6)])
 def test_the_stronger_wins_from_both_seats(
     name: str, stronger: str, weaker: str, games: int, least: float
 ) -> None:
+    """Shares of the points; a draw is half a win."""
     game = GAMES[name]
-    found = scores(game, make_agent(stronger, game), make_agent(weaker, game), games)
-    assert min(found) > least
+    for found in margins(game, make_agent(stronger, game), make_agent(weaker, game), games):
+        assert np.mean((found > 0) + 0.5 * (found == 0)) > least
 
 
 @pytest.mark.parametrize(("stronger", "weaker", "games"), [
-    ("alphabeta:3", "greedy", 100), ("alphabeta:4", "alphabeta:2", 50),
-    ("mcts:800", "mcts:50", 50)])
+    ("alphabeta:3", "greedy", 100), ("alphabeta:4", "greedy", 100),
+    ("alphabeta:4", "alphabeta:2", 200), ("mcts:800", "mcts:50", 100)])
 def test_the_stronger_does_better_in_each_seat_of_storm(
     stronger: str, weaker: str, games: int
 ) -> None:
     """The last mover wins most games among equals, so each seat is measured against the equals."""
     game = GAMES["storm"]
     agent, opponent = make_agent(stronger, game), make_agent(weaker, game)
-    gains = np.subtract(scores(game, agent, opponent, games),
-                        scores(game, opponent, opponent, games))
-    assert gains.min() > 0.05
+    for better, equal in zip(margins(game, agent, opponent, games),
+                             margins(game, opponent, opponent, games), strict=True):
+        assert better.mean() > equal.mean()
 
 
 @pytest.mark.parametrize("spec", SPECS)

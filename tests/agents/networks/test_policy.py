@@ -99,7 +99,7 @@ def test_drawn_actions_follow_the_probabilities(saved: tuple[str, Path]) -> None
     rng = np.random.default_rng(2)
     drawn, _ = policy.predict(observations, deterministic=False, action_masks=masks, rng=rng)
     shares = np.bincount(drawn, minlength=len(probabilities)) / len(drawn)
-    assert abs(shares - probabilities).max() < 0.02
+    assert abs(shares - probabilities).max() < 0.03  # six standard deviations or more
     assert not shares[masks[0] == 0].any()
 
 

@@ -91,20 +91,18 @@ def fresh_evaluator(game: Game) -> puct.Evaluator:
 
 
 def test_an_untrained_network_finds_the_best_moves_at_the_end_of_storm() -> None:
-    states = late_positions(STORM, 3, 200)
-    assert min(state.ply for state in states) >= 13
+    """All moves lead to exact values there; a network's priors might hide one in a hundred."""
+    states = late_positions(STORM, EXACT_PLIES, 200)
     agent = searcher(STORM, 400, fresh_evaluator(STORM))
     actions = agent.select_actions(stack(states), rng())
     values = root_values(agent.search(stack(states)))
-    exact = [action_values(STORM, state, 16 - state.ply) for state in states]
-    best = np.array([action in best_actions(known) for action, known in zip(actions, exact,
-                                                                            strict=True)])
-    wanted = np.array([max(known.values()) for known in exact])
-    plies_left = 16 - np.array([state.ply for state in states])
-    assert best.mean() > 0.8
-    assert best[plies_left == 2].mean() > 0.9
-    assert best[plies_left == 1].all()
-    assert (np.sign(values) == np.sign(wanted))[wanted != 0].mean() > 0.95
+    found, signs = 0, 0
+    for state, action, value in zip(states, actions.tolist(), values.tolist(), strict=True):
+        exact = action_values(STORM, state, 16 - state.ply)
+        assert action in best_actions(exact) or state.ply < 15
+        found += action in best_actions(exact)
+        signs += np.sign(value) == np.sign(max(exact.values())) or max(exact.values()) == 0
+    assert min(found, signs) > 180
 
 
 def test_endless_shuffling_ends() -> None:
