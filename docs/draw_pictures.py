@@ -1,14 +1,16 @@
 """Draw the diagrams of README and docs: `python docs/draw_pictures.py` writes them anew.
 
-`move.svg` shows a position before and after one slide, `architecture.svg` the way that data takes.
+`move.svg` shows a position before and after one slide, `storm.svg` and `sudden-death.svg` a
+position of each mode, `architecture.svg` the way that data takes.
 """
 
+from functools import partial
 from pathlib import Path
 
 from castle_env import Game, Position, load_ruleset
 from castle_env.drawing import CARD, FACES, HEIGHT, INK, PAPER, QUIET, draw_scene
 from castle_env.scene import Line, Polygon, Rect, Scene, Shape, Text
-from castle_env.svg import svg_of_scene
+from castle_env.svg import draw_svg, svg_of_scene
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -22,6 +24,11 @@ CAPTIONS = (
     ("The run moves one square east; A is on c3.",
      "B's faction on f3 is off the board: captured."),
 )
+
+# A position of each mode, and the move that leads to what is drawn.
+POSITIONS = {
+    "storm": ("4#1/2ABA1/BB#BA1/1ABAA1/1A##2/3B2 B b2 1,2 0,0 13", "Sd"),
+    "sudden-death": ("6/6/4B#/1B##AB/ABB2A/1BB#2 B f2 4,1 1,0 29", "b3b2")}
 
 # Package, title, what happens there, and where it is, along the way of the data.
 STATIONS = (
@@ -79,6 +86,14 @@ def _board(
         f'height="{BOARD_SIDE}" overflow="hidden"')
 
 
+def position_picture(ruleset: str) -> str:
+    """SVG of a position of a mode, as `castle replay --svg` draws it."""
+    game = Game(load_ruleset(ruleset))
+    text, move = POSITIONS[ruleset]
+    before, action = game.parse_position(text), game.parse_action(move)
+    return draw_svg(game, game.apply(before, action), action, before)
+
+
 def architecture_picture() -> str:
     """SVG of the way from a position to a report."""
     width = 2 * LEFT + len(STATIONS) * (BOX_WIDTH + GAP) - GAP
@@ -123,7 +138,8 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> list[Shape]:
     return [Line((start, back), QUIET, 3), Polygon(corners, QUIET, 1)]
 
 
-PICTURES = {"move.svg": move_picture, "architecture.svg": architecture_picture}
+PICTURES = {"move.svg": move_picture, "architecture.svg": architecture_picture,
+            **{f"{name}.svg": partial(position_picture, name) for name in POSITIONS}}
 
 
 def main() -> None:

@@ -292,15 +292,17 @@ def ratings_plot(ratings: Mapping[str, Interval], path: Path, subject: str) -> N
     written.
     """
     figure, axes = new_figure(f"Bradley–Terry ratings, {subject}",
-                              "Elo scale, on average 0; line: 95% interval",
+                              "Elo scale, on average 0; line: 95% interval; arrow: no limit there",
                               7.5, 1.7 + 0.42 * len(ratings))
     known = [end for rating in ratings.values()
              for end in (rating.estimate, rating.low, rating.high) if math.isfinite(end)]
     for row, rating in enumerate(ratings.values()):
         low, high = (min(max(end, min(known) - 100), max(known) + 100)
                      for end in (rating.low, rating.high))
-        axes.plot([low, high], [row, row], color=BLUE, linewidth=2.2, marker="|",
-                  markersize=8)
+        axes.plot([low, high], [row, row], color=BLUE, linewidth=2.2)
+        for end, place, arrow in ((rating.low, low, "<"), (rating.high, high, ">")):
+            axes.plot([place], [row], color=BLUE, marker="|" if math.isfinite(end) else arrow,
+                      markersize=8)
         axes.plot([rating.estimate], [row], marker="o", markersize=8, color=BLUE,
                   markeredgecolor="white")
         axes.annotate(f"{rating.estimate:+.0f}".replace("-", "−"), (rating.estimate, row),

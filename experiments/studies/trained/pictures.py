@@ -61,7 +61,7 @@ def learning_curves(curves: Mapping[str, Sequence[Point]], path: Path, subject: 
             axes.set_ylim(bottom=0)
         row[0].set_ylabel(_LABELS[value])
     for axes in panels[0]:
-        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g}%")
     for axes, place in zip(panels[-1], ("steps", "cpu_minutes"), strict=True):
         axes.set_xlabel(_LABELS[place])
         axes.set_xlim(left=0)

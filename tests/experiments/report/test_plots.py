@@ -248,6 +248,14 @@ def test_a_picture_is_the_same_each_time(
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
 
 
+def test_a_rating_without_a_limit_ends_in_an_arrow(tmp_path: Path) -> None:
+    with kept_figures() as kept:
+        draw_ratings(tmp_path / "one.png")
+    lines = [(line.get_marker(), float(line.get_ydata()[0])) for line in kept[0].axes[0].lines]
+    assert lines.count((">", 1.0)) == lines.count(("|", 1.0)) == 1
+    assert lines.count(("|", 0.0)) == lines.count(("|", 2.0)) == 2
+
+
 def test_unwritable_place_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot write"):
         draw_regret_curve(tmp_path / "missing" / "one.png")
