@@ -30,7 +30,7 @@ class Agent(Protocol):
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
-        """Legal action indices, shape (n,), int64, for positions of shape (n,), none of them over.
+        """Legal action indices, shape (n,), int64, for positions of shape (n,) of games not over.
 
         All randomness comes from `rng`.
         """
@@ -45,16 +45,16 @@ class Agent(Protocol):
 
 
 class BaseAgent:
-    """What agents have in common that one thread uses at a time and that never think for long."""
+    """Defaults for agents that answer at once and that one thread uses at a time."""
 
     thread_safe: bool = False
 
     def stop(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: such an agent answers at once."""
 
 
 class PolicyAgent(BaseAgent):
-    """An agent of a policy that any framework has trained on what environments show.
+    """An agent made of a policy that any framework has trained on the observations.
 
     choose: takes observations, (n, PLANES, 6, 6) float32, and masks, (n, num_actions) int8, and
     gives legal actions, (n,).
@@ -93,7 +93,7 @@ def as_agent(source: Any, role: str) -> Agent:
 
 
 class _CompletedAgent(BaseAgent):
-    """An agent of somebody else that has only `name` and `select_actions`."""
+    """Adds the rest to an agent that has `name` and `select_actions` alone."""
 
     def __init__(self, agent: Any) -> None:
         self.name: str = agent.name
@@ -150,7 +150,7 @@ def make_agent(spec: str, game: Game) -> Agent:
 
 
 def _load_factory(entry: EntryPoint) -> AgentFactory:
-    """What an entry point names."""
+    """The factory that an entry point names."""
     try:
         factory: AgentFactory = entry.load()
     except ImportError as error:

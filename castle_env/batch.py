@@ -178,7 +178,8 @@ def observe(
 ) -> None:
     """`encode` for games of which the environment says which are `over`.
 
-    A player of -1 stands for the one to move. Games that are `unheard` wait for a pass.
+    A player of -1 stands for the one to move. Games that are `unheard` are over before their player
+    had a turn: a pass is legal there, after which it is told.
     """
     rules = table[0]
     for index in range(len(states)):
@@ -223,7 +224,7 @@ def take_turns(
     """One action in each game that is not `over`, and a pass where the end is still `unheard`.
 
     Returns the index of the first action that is out of range or illegal, or -1, and how many
-    games are over that were not heard to be. Outputs are other arrays than inputs, and count only
+    games end for their players by this. Outputs are other arrays than inputs, and count only
     when -1 is returned; games that are over stay as they are.
     """
     rules, ended = table[0], 0

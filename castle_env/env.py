@@ -51,8 +51,8 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     `Discrete(25)` in storm, `Discrete(169)` in sudden death, numbered in `castle_env.board`.
     `sample()` draws legal actions. An illegal action raises `IllegalActionError` and changes
     nothing; with `illegal="random"` a random legal action is played in its place, with
-    `illegal="lose"` the game ends and the learner has lost. Another thing than an integer in range
-    always raises `ActionError`, and a step after the end `IllegalActionError`.
+    `illegal="lose"` the game ends and the learner has lost. Anything but an integer in range always
+    raises `ActionError`, and a step after the end `IllegalActionError`.
 
     ## Observation space
     `Box(0, 1, (18, 6, 6), float32)`, relative to the learner, who is always to move:
@@ -135,7 +135,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         self._illegal = illegal
         self._text_info = text_info
         self._episodes = 0
-        # Arrays of positions are never written again: many may be the same one.
+        # Arrays of positions are never changed in place, so that several names may share one.
         self._first: Final = self.game.initial_states(1)
         self._states: PositionArray = self._first
         self._over = False

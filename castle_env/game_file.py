@@ -351,7 +351,7 @@ class _Reader:
             self._compare(header, "variation-plies", true or 0, "the variations have")
 
     def _at(self, header: _Header, key: str) -> Any:
-        """A header's value, whose line errors name from now on."""
+        """A header's value; errors that come next name its line."""
         self._line = header[key].line
         return header[key].value
 

@@ -14,7 +14,7 @@ from castle_env.ruleset import Ruleset
 
 
 class GameRecordError(CastleError):
-    """What is told of a game cannot be so."""
+    """A record says something of a game that is impossible."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Variation:
     index. notes: one for each action; empty where nothing was said. variations: those of this one,
     whose `at` counts its own moves.
 
-    Raises `GameRecordError` for what cannot be so; the actions are trusted.
+    Raises `GameRecordError` for impossible fields; the actions are trusted.
     """
 
     at: int

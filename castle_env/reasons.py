@@ -1,7 +1,7 @@
 """Why an action may not be played, in words.
 
-Whether it may is left to the compiled rules, and so is what meets what: here their answers are only
-told apart, by asking again with one obstacle taken away.
+The compiled rules decide what is legal and what meets what. Here they are asked again with one
+obstacle taken away: where the action then becomes legal, that obstacle is the reason.
 """
 
 from typing import Final

@@ -217,7 +217,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     # Turns
 
     def _waiting(self) -> Flags:
-        """Games that are over and whose learner has heard of it."""
+        """Games that are over and whose end their learner has been told."""
         self._current_masks()
         waiting: Flags = self._over & ~self._unheard
         if self.autoreset_mode == AutoresetMode.DISABLED and waiting.any():
@@ -299,7 +299,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         return np.where(losers >= 0, np.where(losers == seats, -1.0, 1.0), rewards)
 
     def _on_end(self, games: Indices, margins: Indices) -> None:
-        """Hear of games that have just ended, `margins` from player 0, before others start."""
+        """Note games that have just ended, before others start; `margins` are player 0's."""
 
     def _write_ends(self, info: dict[str, Any], ended: Flags) -> None:
         ends = end_info(self.game, self.states[ended], self._losers[ended])

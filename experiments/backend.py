@@ -65,7 +65,7 @@ def _is_ours(kind: type) -> bool:
 
 
 def told(error: BaseException) -> str:
-    """Text of an error, the place where it was raised, and how that was come to."""
+    """Text of an error, the place where it was raised, and its traceback."""
     place = extract_tb(error.__traceback__)[-1]
     what = "".join(format_exception_only(error)).strip()
     trace = "".join(format_exception(error)).strip()

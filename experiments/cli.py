@@ -66,7 +66,7 @@ def main() -> None:
     """Run a sub-command; bad input ends with one message and exit status 2, Ctrl-C with 130.
 
     Where the output cannot be written the command ends with status 1; what it has written to files
-    stays. It says so, but for output that nobody reads any more, as in `castle --help | head -1`.
+    stays. It says so, except where nobody reads the output any more, as in `castle --help | head`.
     """
     print_on_any_terminal()
     try:
@@ -132,7 +132,7 @@ def _parse(options: Any, name: str, arguments: list[str]) -> Any:
     given = options.defaults(arguments) if hasattr(options, "defaults") else None
     default: dict[str, Any] = {} if given is None else {"default": given}
     with _help_in_lines():
-        # What may be left out has no default to show, and "None" is a word like others.
+        # Options that may be left out show no default; "None" is an ordinary word.
         return tyro.cli(options if given is None else type(given), prog=f"castle {name}",
                         args=arguments, config=(tyro.conf.DisallowNone,), **default)
 
@@ -152,7 +152,7 @@ def _help_in_lines() -> Iterator[None]:
 
 
 class _Page(io.StringIO):
-    """Text that is written as it would be to another place: coloured in a terminal, say."""
+    """Text in memory, written as if to another stream: coloured where that is a terminal."""
 
     def __init__(self, place: TextIO) -> None:
         super().__init__()

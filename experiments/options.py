@@ -75,7 +75,7 @@ _MEMORY: Final = re.compile(r"([1-9][0-9]{0,5})(B|KiB|MiB|GiB)")
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What every command says, and where else it writes that."""
+    """Whether a command prints, and where else its results go."""
 
     json: OptionalFile = None
     """Also write the results to this file."""
@@ -84,7 +84,7 @@ class OutputOptions:
 
     @contextmanager
     def output(self) -> Iterator[None]:
-        """Print what the block prints, progress too, only where `quiet` is not set.
+        """Let the block print, progress included, unless `quiet` is set.
 
         Raises `RunError` at once where no results could be written, and `OutputError` at the end
         where they were, but something could not be printed.

@@ -72,10 +72,10 @@ class _Unfailing:
 
 @contextmanager
 def results_before_output(where: Path | None) -> Iterator[None]:
-    """A block that goes on when it can no longer print: its results, at `where`, count for more.
+    """Let a block go on when it can no longer print, since its results, at `where`, matter more.
 
-    It is a block like any other where `where` is None. Raises `OutputError` after a block that
-    ended well, but could not print all.
+    Where `where` is None, a print that fails ends the block as usual. Raises `OutputError` after a
+    block that ended well, but could not print all.
     """
     if where is None:
         yield
@@ -101,7 +101,7 @@ def results_before_output(where: Path | None) -> Iterator[None]:
 def tell(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Print a text with its line ends, and without characters that do things to a terminal.
 
-    Whatever a command prints that names of people, files or agents may be in is printed by this.
+    Commands print with it whatever may hold names of people, files or agents.
     """
     print(printable_lines(text), end=end, file=file, flush=flush)
 
@@ -113,7 +113,7 @@ def say(message: str) -> None:
 
 
 def is_of_output(error: OSError) -> bool:
-    """Whether it is not a file, but what is printed, that could not be written."""
+    """Whether the error is about printed output, not about a file."""
     return isinstance(error, OutputError) or (
         error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO))
 

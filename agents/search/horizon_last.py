@@ -38,7 +38,7 @@ from castle_env.position import Position
 Ints = npt.NDArray[np.int64]
 Records = npt.NDArray[np.void]
 
-# `refute` tries so many replies against all moves at once, and stops when so few moves are left.
+# How many replies `refute` tries against all moves at once, and how few moves left end it.
 REPLIES: Final = 2
 FEW: Final = 2
 

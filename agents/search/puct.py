@@ -38,10 +38,10 @@ Evaluator: TypeAlias = Callable[[PositionArray], tuple[Floats, Floats]]
 
 SEARCH: Final = "+search"
 MAX_SIMULATIONS: Final = 100_000
-# What the trees of positions that are searched together may take up, unless a single one is larger.
+# Bytes of the trees that are searched together; a single tree may take more.
 MAX_BYTES: Final = 1 << 28
-# Least regret of a small agent in storm at N = 400: 2 and 3, hardly more with 1 and 4; at N = 100
-# 1 and 2.
+# Chosen by the regret of a small agent in storm. It was least at 2 and 3 with N = 400, hardly more
+# at 1 and 4, and least at 1 and 2 with N = 100.
 EXPLORATION: Final = 2.0
 REDUCTION: Final = 0.3
 VIRTUAL_LOSS: Final = -1.0

@@ -4,7 +4,7 @@ Restricted play as a measure of what a rule means for a game: Jaffe, Miller, And
 and Popović, "Evaluating Competitive Game Balance with Restricted Play", AIIDE 2012.
 
 Searches take a `Restriction` or None. The type of None is known when they are compiled, so that the
-code for players without a restriction holds nothing of all this.
+code for unrestricted players contains none of this.
 """
 
 from collections.abc import Mapping

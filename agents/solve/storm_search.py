@@ -48,7 +48,7 @@ MAX_PLIES: Final = 16
 TABLE_DEPTH: Final = 4
 LOOK_AHEAD_DEPTH: Final = 5
 SHARED_DEPTH: Final = 6
-# `refute` tries so many replies against all slides at once, and stops when so few slides are left.
+# How many replies `refute` tries against all slides at once, and how few slides left end it.
 REPLIES: Final = 3
 FEW: Final = 2
 

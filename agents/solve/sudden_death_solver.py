@@ -52,7 +52,7 @@ class Proof:
     def length(self) -> int | None:
         """Plies to the end under best play: who is ahead hurries, who is behind delays.
 
-        In a draw the player hurries that can force one sooner. None while the value is not known.
+        In a draw, whoever can force it sooner hurries. None while the value is not known.
         Where only the turn limit ends the game, the plies left until then, which is `horizon`.
         """
         if self.value is None:

@@ -22,7 +22,7 @@ OWN_GAMES: Final = "own games"
 RANDOM_PLAY: Final = "random play"
 SOURCES: Final = (OWN_GAMES, RANDOM_PLAY)
 
-# First part of the seeds of the random streams; agents get the same whatever others are measured.
+# First part of the seeds of the random streams; those of an agent do not depend on the others.
 _POSITIONS, _CHOICES, _GAMES = range(3)
 
 

@@ -1,6 +1,6 @@
 """Estimates with 95% intervals: Wilson for shares, bootstrap or Student's t for means.
 
-That they hold the truth in about 95 of 100 cases is what `tests/experiments/measure/` simulate.
+Tests in `tests/experiments/measure/` simulate that they hold the truth in about 95 of 100 cases.
 """
 
 import math
@@ -17,7 +17,7 @@ from castle_env.errors import OptionError
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 2000
 
-# So many clusters with a value beside 0 make an interval.
+# An interval needs so many clusters with a value other than 0.
 FEWEST: Final = 5
 TAIL: Final = (1 - CONFIDENCE) / 2
 _Z: Final = float(stats.norm.isf(TAIL))
@@ -129,7 +129,7 @@ def bootstrap_mean_interval(
 
 
 def bootstrap_tail(count: int, groups: int = 1) -> float:
-    """What of the resamples lies beyond each end of an interval of `count` values in groups."""
+    """Share of the resamples beyond each end of an interval of `count` values in groups."""
     freedom = count - groups
     t = stats.t.isf(TAIL, freedom)
     return float(stats.norm.sf(t * math.sqrt(count / freedom)))

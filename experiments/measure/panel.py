@@ -43,7 +43,7 @@ OPENING_PLIES: Final = 4
 SECONDS_PER_LINE: Final = 30.0
 # Regret is measured from this ply on, where the exact values of all moves are quickly found.
 FIRST_JUDGED_PLY: Final = 6
-# So many of each ply are taken from a truth set that is shipped, where all values are known.
+# Positions of each ply taken from a shipped truth set, whose values are all known.
 SHIPPED_POSITIONS: Final = 100
 
 # First part of the seed of an agent's random numbers where it is judged.

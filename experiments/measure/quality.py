@@ -204,7 +204,7 @@ def _balance(points: Interval) -> Interval:
 
 
 def _uniformity(wins: int, draws: int, losses: int) -> Interval:
-    """Without an interval: resamples of a variance that is near its greatest miss the truth."""
+    """It has no interval, since the bootstrap of a variance near its maximum misses the truth."""
     decided = (wins + losses) / (wins + draws + losses)
     mean = (wins - losses) / (wins + draws + losses)
     return Interval(1 - (decided - mean**2), math.nan, math.nan)
