@@ -160,7 +160,11 @@ def test_no_command_works_where_another_process_does(castle: Any, tmp_path: Path
     (tmp_path / "rules.toml").write_text("mode = 'storm'\nfactions_per_player = 2\n")
     castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "trained")
     castle("balance", "small.toml", "--name", "study")
+    (tmp_path / "death.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 2\n")
+    castle("solve", "death.toml", "--resume")
+    (proof,) = (tmp_path / "runs").glob("proof-*.npz")
     places = {
+        f"runs/{proof.name}": ("solve", "death.toml", "--resume"),
         "runs/trained": ("train", "--resume", "runs/trained", "--until", 256),
         "runs/study": ("balance", "--resume", "runs/study"),
         "book.npy": ("solve", "rules.toml", "--book-plies", 2, "--out", "book.npy"),
