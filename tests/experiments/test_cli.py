@@ -34,6 +34,7 @@ from experiments.cli import COMMANDS
 from experiments.commands import demo
 from experiments.measure import match
 from experiments.measure.panel import PANEL
+from experiments.options import OutputOptions
 
 CASTLE = Path(sysconfig.get_path("scripts")) / "castle"
 STORM = Game(load_ruleset("storm"))
@@ -420,12 +421,16 @@ POSITIONAL = ("preset", "study")
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_explains_every_option_with_its_default(castle: Any, command: str) -> None:
-    module, options, _ = COMMANDS[command]
+    """Every command takes --json and --quiet."""
+    module, name, _ = COMMANDS[command]
+    options = getattr(import_module(module), name)
     ended = castle(command, "--help")
     assert ended.status == 0
     page = unboxed(ended.output)
-    for name, (explanation, default) in explained_fields(
-            getattr(import_module(module), options)).items():
+    assert issubclass(options, OutputOptions)
+    assert "--json FILE Also write the results to this file." in page
+    assert "--quiet, --no-quiet Print nothing but errors." in page
+    for name, (explanation, default) in explained_fields(options).items():
         if default is dataclasses.MISSING:
             assert explanation in page
             continue

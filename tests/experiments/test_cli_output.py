@@ -4,7 +4,6 @@ import io
 import json
 import re
 import subprocess
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from ended import Ended
 
 from castle_env.game_file import read_games
 from experiments.cli import COMMANDS
-from experiments.options import OutputOptions
 
 STUDY = """
 description = "tiny"
@@ -26,10 +24,6 @@ values = [2]
 """
 
 
-def unboxed(text: str) -> str:
-    return " ".join(re.sub("[─│╭╮╰╯•]", " ", text).split())
-
-
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_eighty_columns_and_names_what_it_wants(
     castle: Any, monkeypatch: pytest.MonkeyPatch, command: Any
@@ -40,15 +34,6 @@ def test_help_fits_eighty_columns_and_names_what_it_wants(
     assert not re.search(r"\bNone\b", page)
     usage = re.match(r"usage: castle [\w-]+ \[-h\]((?: +\S+)*)", page)
     assert command == "" or not re.search(r"STR|PATH|INT", usage[1])
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_takes_json_and_quiet(castle: Any, command: Any) -> None:
-    module, options, _ = COMMANDS[command]
-    assert issubclass(getattr(import_module(module), options), OutputOptions)
-    page = unboxed(castle(command, "--help").output)
-    assert "--json FILE Also write the results to this file." in page
-    assert "--quiet, --no-quiet Print nothing but errors." in page
 
 
 @pytest.mark.parametrize(("arguments", "keys"), [
