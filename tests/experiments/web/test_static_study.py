@@ -83,7 +83,10 @@ def judge_and_review(page: Page, way: str, window: tuple[int, int], theme: str) 
     assert len(page.all("#graph .mistake")) == len([one for one in lost if one])
     assert page.texts("#moves small") == [
         f"−{one}" if one else "✓" for one in lost]
-    if way == "keys":
+    if way != "keys":  # for keys the list of moves leads there too
+        page.use(way, page.all("#graph .mistake")[-1])
+        page.until(lambda: page.current == f"move{max(at + 1 for at in range(6) if lost[at])}")
+    else:
         assert page.focus == "study-startReview"  # in the place of the button that was used
 
     use("startReview")
