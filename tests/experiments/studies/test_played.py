@@ -26,7 +26,7 @@ from experiments.studies.rulesets.study import Played
 
 SMALL = """\
 description = "How steps are played"
-base = { mode = "sudden_death", factions_per_player = 3, max_plies = 16 }
+base = { mode = "sudden_death", factions_per_player = 3, max_plies = 12 }
 exact = false
 
 [[vary]]

@@ -62,6 +62,26 @@ ONE = Game(Ruleset.from_dict({
     "strongholds": ["......", "......", "......", "......", ".#....", "....#."]}))
 
 
+@pytest.fixture(autouse=True)
+def small_pictures() -> Iterator[None]:
+    with quick_pictures():
+        yield
+
+
+def study_file(folder: Path, text: str = SMALL) -> str:
+    (folder / "study.toml").write_text(text)
+    return str(folder / "study.toml")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the command has run the study."""
+    place = tmp_path_factory.mktemp("small")
+    with quick_pictures():
+        run(Balance(study=study_file(place), runs=place, name="b"))
+    return place / "b"
+
+
 def value_of(game: Game, position: Any) -> int:
     """Player 0's margin; every line is followed, nothing remembered."""
     if game.is_terminal(position):
@@ -201,9 +221,9 @@ def test_fairness() -> None:
     assert [ruleset.labels for ruleset in most_balanced([fair, drawn, even])] == [("c",), ("a",)]
 
 
-def test_what_restrictions_cost() -> None:
+def test_what_restrictions_cost(done: Path) -> None:
     study = parse_study(SMALL, "small")
-    rows = {cell.key: compute(cell) for cell in study.cells()}
+    rows = read_cells(done / "cells.jsonl")[0]
     rulesets = fairness_of(study, rows)
     assert [ruleset.labels for ruleset in rulesets] == list(study.rulesets)
     costs = costs_of(study, rows, rulesets)
@@ -284,20 +304,9 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
 # The command
 
 
-@pytest.fixture(autouse=True)
-def small_pictures() -> Iterator[None]:
-    with quick_pictures():
-        yield
-
-
-def study_file(folder: Path, text: str = SMALL) -> str:
-    (folder / "study.toml").write_text(text)
-    return str(folder / "study.toml")
-
-
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(Balance(study=study_file(tmp_path), runs=tmp_path / "runs", name="b"))
-    folder = tmp_path / "runs" / "b"
+def test_command(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = done
+    run(Balance(resume=folder))
     assert f"report: {folder / 'report.md'}" in capsys.readouterr().out
     report, page = (folder / "report.md").read_text(), (folder / "report.html").read_text()
     results = json.loads((folder / "results.json").read_text())
