@@ -103,7 +103,7 @@ def test_a_task_that_kills_every_worker_does_not_stop_the_others(
     name: str, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker's death is that of its own task alone, whatever others are doing."""
-    monkeypatch.setattr(backends, "RETRIES", 1)
+    monkeypatch.setattr(backends, "RETRIES", 2)
     told: dict[int, int] = {}
     with pytest.raises(BackendError, match="tasks not done: 1"):
         BACKENDS[name].map(always_die, range(6), told.__setitem__)
