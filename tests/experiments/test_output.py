@@ -4,10 +4,11 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,10 +93,24 @@ def test_a_print_that_fails_costs_a_message(
     assert (tmp_path / "runs" / "run" / "report.md").exists()
 
 
-def test_training_goes_on_when_it_can_no_longer_print(castle: Any, tmp_path: Path) -> None:
-    run = tmp_path / "runs" / "run"
-    with output_that_fails("full") as output:
-        castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "run", output=output)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has trained and could not print."""
+    runs = tmp_path_factory.mktemp("runs")
+    with (output_that_fails("full") as output, quick_pictures(), redirect_stdout(output),
+          redirect_stderr(io.StringIO()), pytest.MonkeyPatch.context() as patch):
+        patch.setattr("sys.argv", list(map(str, ["castle", "train", *SMALL_OPTIONS, "--steps", 128,
+                                                 "--runs", runs, "--name", "run"])))
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 1
+    return runs / "run"
+
+
+def test_training_goes_on_when_it_can_no_longer_print(
+    castle: Any, tmp_path: Path, trained: Path
+) -> None:
+    run = shutil.copytree(trained, tmp_path / "runs" / "run")
     with output_that_fails("full") as output:
         ended = castle("train", "--resume", "runs/run", "--until", 256, output=output)
     assert ended.status == 1
@@ -155,10 +170,12 @@ def in_use(ended: Ended, process: "subprocess.Popen[str]") -> bool:
         rf"castle: '.*' is in use by process {process.pid} \(.*\); allowed: .*\n", ended.errors))
 
 
-def test_no_command_works_where_another_process_does(castle: Any, tmp_path: Path) -> None:
+def test_no_command_works_where_another_process_does(
+    castle: Any, tmp_path: Path, trained: Path
+) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
     (tmp_path / "rules.toml").write_text("mode = 'storm'\nfactions_per_player = 2\n")
-    castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "trained")
+    shutil.copytree(trained, tmp_path / "runs" / "trained")
     castle("balance", "small.toml", "--name", "study")
     (tmp_path / "death.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 2\n")
     castle("solve", "death.toml", "--resume")
@@ -171,11 +188,12 @@ def test_no_command_works_where_another_process_does(castle: Any, tmp_path: Path
         "data.json": ("dataset", "data.npz", "--positions", 4, "--plies", 15, 15),
         "games.castle.part": ("evaluate", "random", "greedy", "--games", 2, "--save-games",
                               "games.castle")}
-    for place, arguments in places.items():
-        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-        with somewhere_else(tmp_path / place) as process:
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with somewhere_else(*(tmp_path / place for place in places)) as process:
+        for place, arguments in places.items():
             assert in_use(castle(*arguments), process), place
-        assert {path: path.read_bytes() for path in before} == before
+    assert {path: path.read_bytes() for path in before} == before
+    for arguments in places.values():
         assert castle(*arguments).status == 0
 
 

@@ -8,19 +8,22 @@ from pathlib import Path
 
 HOLD = """
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from agents.locks import locked
 
-with locked(Path(sys.argv[1])):
+with ExitStack() as stack:
+    for path in sys.argv[1:]:
+        stack.enter_context(locked(Path(path)))
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 @contextmanager
-def somewhere_else(path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Another process that holds the lock of a path, and dies by a kill."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE,
+def somewhere_else(*paths: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that holds the locks of these paths, and dies by a kill."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, *paths], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
