@@ -16,16 +16,13 @@ from castle_env.position import PositionArray
 ENTRY_POINT_GROUP: Final = "castle_env.agents"
 
 
-@runtime_checkable
-class Agent(Protocol):
-    """Whoever chooses moves, for many games at once.
+class PlainAgent(Protocol):
+    """What others write as an agent, at the least; `as_agent` makes an `Agent` of it.
 
-    `name` tells the agent from others in reports. `thread_safe` says whether several threads may
-    call `select_actions` of one agent at the same time.
+    `name` tells the agent from others in reports.
     """
 
     name: str
-    thread_safe: bool
 
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
@@ -35,6 +32,17 @@ class Agent(Protocol):
         All randomness comes from `rng`.
         """
         ...
+
+
+@runtime_checkable
+class Agent(PlainAgent, Protocol):
+    """Whoever chooses moves, for many games at once.
+
+    `thread_safe` says whether several threads may call `select_actions` of one agent at the same
+    time.
+    """
+
+    thread_safe: bool
 
     def stop(self) -> None:
         """End a search soon, for good; another thread may call this.
@@ -76,7 +84,7 @@ class PolicyAgent(BaseAgent):
 
 
 def as_agent(source: Any, role: str) -> Agent:
-    """`source` as an `Agent`; one with neither `thread_safe` nor `stop` gets those of `BaseAgent`.
+    """A `PlainAgent` as an `Agent`: without `thread_safe` and `stop` it gets those of `BaseAgent`.
 
     Raises `AgentError`, which says that `role`, such as "opponent", is no agent.
     """
@@ -95,8 +103,8 @@ def as_agent(source: Any, role: str) -> Agent:
 class _CompletedAgent(BaseAgent):
     """Adds the rest to an agent that has `name` and `select_actions` alone."""
 
-    def __init__(self, agent: Any) -> None:
-        self.name: str = agent.name
+    def __init__(self, agent: PlainAgent) -> None:
+        self.name = agent.name
         self._agent: Final = agent
 
     def __repr__(self) -> str:
@@ -105,13 +113,12 @@ class _CompletedAgent(BaseAgent):
     def select_actions(
         self, states: PositionArray, rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
-        actions: npt.NDArray[np.int64] = self._agent.select_actions(states, rng)
-        return actions
+        return self._agent.select_actions(states, rng)
 
 
 # Takes what follows the first part of an agent's name, which ends before the first ":" or "+", and
 # the game; a ":" there is left out, a "+" is not. Gives what `as_agent` takes.
-AgentFactory: TypeAlias = Callable[[str, Game], Any]
+AgentFactory: TypeAlias = Callable[[str, Game], PlainAgent]
 
 _registered: dict[str, AgentFactory] = {}
 

@@ -18,6 +18,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from castle_env.board import DIRECTIONS
 from castle_env.errors import OptionError
+from castle_env.game import Action
 from castle_env.info import END_REASONS, no_end_info, one_end_info
 from castle_env.observation import FIRST_ENTRY_PLANE, ObservationDtype
 from castle_env.options import (
@@ -168,7 +169,7 @@ class raw_env(AECEnv[str, Any, int]):  # type: ignore[misc]  # noqa: N801
         self.truncations = dict.fromkeys(AGENTS, False)
         self._update(self.game.legal_action_masks(self._states)[0], -1, 0, no_end_info())
 
-    def step(self, action: int | None) -> None:
+    def step(self, action: Action | None) -> None:
         """Play an action of `agent_selection`, or remove it with `None` after the end."""
         if self.terminations[self.agent_selection]:
             self._was_dead_step(action)

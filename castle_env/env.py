@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
 from castle_env.board import SQUARES
-from castle_env.game import Game
+from castle_env.game import Action, Game
 from castle_env.info import END_REASONS, no_end_info, one_end_info
 from castle_env.observation import (
     OBSERVATION_SHAPE,
@@ -44,7 +44,7 @@ Observation = Any  # planes (18, 6, 6), or a dict of them and of a mask
 Seen = tuple[npt.NDArray[Any], npt.NDArray[np.int8]]
 
 
-class CastleEnv(gym.Env[Observation, np.int64]):
+class CastleEnv(gym.Env[Observation, Action]):
     """A game from the seat of one learner; `step` plays its action and the opponent's reply.
 
     ## Action space
@@ -106,6 +106,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
+    action_space: LegalDiscrete
 
     def __init__(
         self,
@@ -184,7 +185,7 @@ class CastleEnv(gym.Env[Observation, np.int64]):
         return self._shown(seen), self._info(-1, 0, no_end_info())
 
     def step(
-        self, action: np.int64
+        self, action: Action
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play the learner's action and, while the game goes on, the opponent's reply."""
         number, wrong = self._legalised(self.game.check_action(action))

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,8 @@ LAST_FACTION_ENTERED: Final = "last_faction_entered"
 TURN_LIMIT: Final = "turn_limit"
 
 
+# What stands for one action: an int, a NumPy integer, or a NumPy array that holds one and no axis.
+Action: TypeAlias = SupportsIndex
 # Truth values, which Python takes for integers, and which are no actions.
 _FLAGS: Final = (bool, np.bool_)
 
@@ -105,8 +107,8 @@ class Game:
         """Indices of the legal actions in ascending order; empty once the game is over."""
         return single.list_actions(self.table, tuple(state))
 
-    def apply(self, state: Position, action: int) -> Position:
-        """The position after an action (an int or any numpy integer).
+    def apply(self, state: Position, action: Action) -> Position:
+        """The position after an action.
 
         Raises `ActionError` for what is no action of this mode and `IllegalActionError`, which
         names move and position, for one that may not be played here.
@@ -141,7 +143,7 @@ class Game:
         return IllegalActionError(f"action {action} ({name}) is illegal {where}: "
                                   f"{self.why_illegal(state, action)}; legal: {names}")
 
-    def why_illegal(self, state: Position, action: int) -> str | None:
+    def why_illegal(self, state: Position, action: Action) -> str | None:
         """Why an action may not be played, such as "no token to push in this lane"; None if it may.
 
         Raises `ActionError` for what is no action of this mode.
@@ -191,7 +193,7 @@ class Game:
         """Action index from text such as "Nc", "c3c4" or "pass"; raises `ActionError`."""
         return notation.parse_action(text, self.num_actions)
 
-    def format_action(self, action: int) -> str:
+    def format_action(self, action: Action) -> str:
         """Text of an action index; raises `ActionError` for what names no action."""
         return notation.format_action(self.check_action(action), self.num_actions)
 

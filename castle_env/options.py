@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from castle_env.agent import Agent, as_agent, make_agent
+from castle_env.agent import Agent, PlainAgent, as_agent, make_agent
 from castle_env.errors import OptionError
 from castle_env.game import Game
 from castle_env.observation import (
@@ -22,7 +22,7 @@ from castle_env.position import Position, PositionArray, stack
 from castle_env.ruleset import Ruleset, load_ruleset
 
 RulesetSource: TypeAlias = Ruleset | str | Path | dict[str, Any]
-OpponentSource: TypeAlias = Agent | str
+OpponentSource: TypeAlias = PlainAgent | str
 Seat: TypeAlias = Literal[0, 1, "random", "alternate"]
 Reward: TypeAlias = Literal["outcome", "margin"]
 Illegal: TypeAlias = Literal["raise", "random", "lose"]

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import gymnasium as gym
 import pytest
+from narrow import narrow
 from places import ROOT
 
 import castle_env
@@ -139,16 +140,16 @@ def test_a_page_lists_all_arguments(page: str, maker: Callable[..., Any], withou
 @pytest.mark.parametrize(("page", "name"), [
     ("storm.md", "castle_env/Storm-v1"), ("sudden-death.md", "castle_env/SuddenDeath-v1")])
 def test_a_page_says_what_the_environment_is(page: str, name: str) -> None:
-    env = gym.make(name)
+    env = narrow(gym.make(name).unwrapped, CastleEnv)
     shown = text(ENVIRONMENTS / page)
     assert f"| id | `{name}` |" in shown
     assert f"| action space | `Discrete({env.action_space.n})` |" in shown
     assert f"| observation space | `{env.observation_space}` |" in shown
-    assert env.unwrapped.spec is not None
+    assert env.spec is not None
     rows = re.findall(r"^\| (\d+)(?:–(\d+))? \| .* \| (\d+) \|$", shown, re.MULTILINE)
     maxima = [int(most) for first, last, most in rows
               for _ in range(int(first), int(last or first) + 1)]
-    assert maxima == plane_maxima(env.unwrapped.game.rules).tolist()
+    assert maxima == plane_maxima(env.game.rules).tolist()
     _, info = env.reset(seed=1)
     keys = re.findall(r"^\| `(\w+)` \|", shown.partition("## Info")[2].partition("## ")[0], re.M)
     assert keys == list(info)

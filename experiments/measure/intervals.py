@@ -6,13 +6,15 @@ Tests in `tests/experiments/measure/` simulate that they hold the truth in about
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
 from castle_env.errors import OptionError
+
+Values: TypeAlias = Sequence[float] | npt.NDArray[Any]  # (n,)
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 2000
@@ -99,7 +101,7 @@ def _score_interval(share: float, size: float, spared: float = 0.0) -> Interval:
 
 
 def bootstrap_mean_interval(
-    values: Sequence[float] | npt.NDArray[Any], rng: np.random.Generator, *others: Sequence[float]
+    values: Values, rng: np.random.Generator, *others: Values
 ) -> Interval:
     """Mean of `values` (n,) and its percentile bootstrap interval, in the unit of the values.
 
@@ -135,7 +137,7 @@ def bootstrap_tail(count: int, groups: int = 1) -> float:
     return float(stats.norm.sf(t * math.sqrt(count / freedom)))
 
 
-def student_mean_interval(values: Sequence[float]) -> Interval:
+def student_mean_interval(values: Values) -> Interval:
     """Mean of `values` (n,) and its interval by Student's t; one value alone has none (NaN)."""
     mean = float(np.mean(values))
     if len(values) < 2:

@@ -230,7 +230,7 @@ def quality(traces: Sequence[Trace], seed: int) -> dict[str, Interval]:
     return {name: found[name] for name in METRICS if name in found}
 
 
-def skill_trace(matches: Sequence[Sequence[tuple[int, int, int]]], seed: int = 0) -> Interval:
+def skill_trace(matches: Sequence[Sequence[Sequence[int]]], seed: int = 0) -> Interval:
     """How far skill goes, in [0, 1]: Ludii, SkillTrace, by Stephenson and Soemers.
 
     matches: of a search against the same with half its budget, the budget growing, each as wins,

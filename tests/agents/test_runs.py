@@ -60,7 +60,7 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(
 ) -> None:
     path = tmp_path / "results.json"
     write_text_atomic(path, "old")
-    monkeypatch.setattr(files.os, failing, disk_full)
+    monkeypatch.setattr(f"agents.runs.os.{failing}", disk_full)
     with pytest.raises(RunError, match=r"cannot write .*results\.json.*No space left"):
         write_text_atomic(path, "new")
     assert path.read_text() == "old"
@@ -171,6 +171,7 @@ def test_git_commit_of_a_checkout_and_of_none(
     git("add", "file")
     git("commit", "-m", "one")
     commit = files._git_commit(project)
+    assert commit is not None
     assert re.fullmatch("[0-9a-f]{40}", commit)
     git("tag", "-a", "v1", "-m", "v1")
     (project / "file").write_text("two")

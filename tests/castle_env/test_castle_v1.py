@@ -322,7 +322,7 @@ def test_copies_in_the_middle_of_a_game_live_apart(
     env = played("sudden-death", actions[:9], render_mode=mode)
     for agent in AGENTS:
         env.action_space(agent).seed(1)
-    frame = env.render() if mode else None
+    frame: Any = env.render() if mode else None
     twin = duplicate(env)
     before = snapshot(env)
     assert snapshot(twin) == before

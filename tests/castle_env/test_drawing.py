@@ -8,6 +8,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -322,7 +323,7 @@ def test_window_shows_the_frame_and_leaves_no_events(pygame: Any, step: Played) 
     window.show(frame)
     screen = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
     assert np.array_equal(screen, frame)
-    for drain in (lambda: window.show(frame), window.pump):
+    for drain in (partial(window.show, frame), window.pump):
         crowd(pygame)
         assert pygame.event.peek()
         drain()

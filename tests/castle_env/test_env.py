@@ -12,6 +12,7 @@ import pytest
 from gymnasium.error import DeprecatedEnv, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, TimeLimit
+from narrow import narrow, present
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from scripted import BLOCKED, QUICK_DEATH, make_with_torch
 from stable_baselines3.common.env_checker import check_env as check_env_for_sb3
@@ -52,12 +53,16 @@ def _quick_and_without_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CastleEnv.metadata, "render_fps", 1000)
 
 
+def inside(env: gym.Env[Any, Any]) -> CastleEnv:
+    return narrow(env.unwrapped, CastleEnv)
+
+
 def state_of(env: gym.Env[Any, Any]) -> tuple[Any, ...]:
     """Everything that a refused action must leave alone."""
-    inner = env.unwrapped
-    assert isinstance(inner, CastleEnv)
+    inner = inside(env)
     return (inner.position, inner.seat, inner.action_masks().tolist(),
-            inner.np_random.bit_generator.state, inner.action_space.legal_action_mask.tolist())
+            inner.np_random.bit_generator.state,
+            present(inner.action_space.legal_action_mask).tolist())
 
 
 def play_on(env: gym.Env[Any, Any]) -> list[Any]:
@@ -69,7 +74,7 @@ def play_on(env: gym.Env[Any, Any]) -> list[Any]:
         observation, reward, terminated, truncated, info = env.step(int(np.argmax(mask)))
         over = terminated or truncated
         seen.append((observation.tolist(), reward, terminated, truncated,
-                     info["action_mask"].tolist(), env.unwrapped.position))
+                     info["action_mask"].tolist(), inside(env).position))
     return seen
 
 
@@ -134,9 +139,10 @@ def test_masks_are_found_through_wrappers(
         mask = get_action_masks(env)
         assert is_masking_supported(env)
         assert np.array_equal(mask, info["action_mask"])
-        assert np.array_equal(mask, env.unwrapped.action_masks())
-        assert np.array_equal(mask, env.unwrapped.game.legal_action_mask(env.unwrapped.state))
-        assert (mask.shape, mask.dtype) == ((169,), np.int8)
+        assert np.array_equal(mask, inside(env).action_masks())
+        assert np.array_equal(mask, inside(env).game.legal_action_mask(inside(env).state))
+        assert mask.shape == (169,)
+        assert mask.dtype == np.int8
         _, _, terminated, _, info = env.step(env.action_space.sample())
         if terminated:
             _, info = env.reset()
@@ -317,8 +323,8 @@ def test_rulesets_come_in_every_form() -> None:
     rules = load_ruleset("sudden-death-home")
     for source in ("sudden-death-home", rules.to_dict(), rules):
         assert CastleEnv(source).game.rules == rules
-    assert gym.make("castle_env/Castle-v1").unwrapped.game.rules == load_ruleset("storm")
-    assert gym.make("castle_env/SuddenDeath-v1").unwrapped.game.rules.mode == "sudden_death"
+    assert inside(gym.make("castle_env/Castle-v1")).game.rules == load_ruleset("storm")
+    assert inside(gym.make("castle_env/SuddenDeath-v1")).game.rules.mode == "sudden_death"
 
 
 # Copies
@@ -348,7 +354,7 @@ def test_copies_in_the_middle_of_a_game_live_apart(
     duplicate: Callable[[Any], Any], mode: str | None, wrap: str
 ) -> None:
     env = wrapped_env(mode, wrap)
-    frame = env.render() if mode else None
+    frame: Any = env.render() if mode else None
     before = state_of(env)
     twin = duplicate(env)
     assert state_of(twin) == before
@@ -380,7 +386,7 @@ def test_spawned_processes_finish_and_hold_boards_of_their_own() -> None:
             env = make_with_torch()
             env.reset(seed=1)
             env.step(game.parse_action(name))
-            expected.append(env.unwrapped.position)
+            expected.append(inside(env).position)
         assert list(envs.get_attr("position")) == expected
         assert expected[0] != expected[1]
         assert infos["action_mask"].shape == (2, 25)

@@ -21,6 +21,7 @@ from scripted import (
 from castle_env import Game, IllegalActionError, Ruleset, load_ruleset
 from castle_env.board import ENTRIES, PASS
 from castle_env.env import CastleEnv
+from castle_env.observation import ObservationDtype
 from castle_env.position import stack
 
 RULESETS = ("storm", "storm-towers", "sudden-death", "sudden-death-step", QUICK_DEATH, ONE_FACTION,
@@ -235,7 +236,8 @@ def counts(places: list[str], numbers: list[int]) -> npt.NDArray[np.uint8]:
 def shares(planes: npt.NDArray[np.uint8], factions: int, plies: int) -> npt.NDArray[np.float32]:
     """Counts divided by the greatest values of their planes."""
     greatest = np.array([1] * 10 + [4, 4] + [factions] * 4 + [plies, 1])
-    return (planes / greatest[:, None, None]).astype(np.float32)
+    found: npt.NDArray[np.float32] = (planes / greatest[:, None, None]).astype(np.float32)
+    return found
 
 
 # A few tokens that no symmetry of the board maps onto one another; B, to move, may enter on ranks
@@ -253,8 +255,10 @@ def test_a_lopsided_position_from_both_seats() -> None:
     game = Game(load_ruleset("sudden-death"))
     position = game.parse_position(LOPSIDED)
     for player, seen in enumerate((SEEN_BY_A, SEEN_BY_B)):
-        for dtype, expected in (("uint8", seen), ("float32", shares(seen, 8, 120))):
-            observation = game.observation(position, player, dtype)  # type: ignore[arg-type]
+        codes: dict[ObservationDtype, npt.NDArray[Any]] = {
+            "uint8": seen, "float32": shares(seen, 8, 120)}
+        for dtype, expected in codes.items():
+            observation = game.observation(position, player, dtype)
             assert observation.dtype == expected.dtype == dtype
             assert np.array_equal(observation, expected)
             batch, _ = game.encode(stack([position] * 2), np.array([player] * 2), dtype)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from narrow import present
 from strategies import Keys, choices, game_of, play, playouts, rulesets, some
 
 from castle_env import (
@@ -36,7 +37,7 @@ from castle_env.game_record import GameRecordError, Variation
 
 STORM = load_ruleset("storm")
 DOCUMENTED = textwrap.dedent(
-    inspect.getdoc(module).split("\n\n", 1)[1].split("\n\nA header line")[0]) + "\n"
+    present(inspect.getdoc(module)).split("\n\n", 1)[1].split("\n\nA header line")[0]) + "\n"
 SMALL = Ruleset.from_dict({"name": "small\n\"one\"", "mode": "sudden_death", "max_plies": 7,
                            "capture_credit": "enemy_only"})
 
@@ -50,8 +51,8 @@ dates = st.just("") | st.dates().map(lambda day: day.isoformat()) | st.datetimes
 
 def random_game(rules: Ruleset, plies: int, **others: Any) -> GameRecord:
     """A game in which everybody plays the middle one of the legal moves."""
-    game, actions = Game(rules), []
-    state = game.initial_state()
+    game, state = Game(rules), Game(rules).initial_state()
+    actions: list[int] = []
     while not game.is_terminal(state) and len(actions) < plies:
         legal = game.legal_actions(state)
         actions.append(legal[len(legal) // 2])

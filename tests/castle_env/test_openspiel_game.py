@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from castle_env import Game, load_ruleset
+from castle_env import Game, Position, load_ruleset
 from castle_env.errors import IllegalActionError, OptionError, RulesetError
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -79,10 +79,11 @@ def test_exploitability_of_best_play_is_none() -> None:
     assert exploitability(game, UniformRandomPolicy(game)) > 0.3
 
 
-def _worth(game: Game, position: object) -> int:
+def _worth(game: Game, position: Position) -> int:
     """Who wins from here by best play: 1, 0 or -1 for player 0."""
-    if game.is_terminal(position):
-        return int(np.sign(game.outcome(position).margin))
+    outcome = game.outcome(position)
+    if outcome is not None:
+        return int(np.sign(outcome.margin))
     choose = max if game.current_player(position) == 0 else min
     return choose(_worth(game, game.apply(position, action))
                   for action in game.legal_actions(position))

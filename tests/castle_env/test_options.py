@@ -262,7 +262,7 @@ def test_later_steps_leave_earlier_arrays_alone(mode: AutoresetMode, opponent: A
             else [value]
 
     envs = CastleVectorEnv(3, QUICK_DEATH, opponent, autoreset_mode=mode, observation="dict")
-    kept = [envs.reset(seed=0)]
+    kept: list[tuple[Any, ...]] = [envs.reset(seed=0)]
     before = copy.deepcopy(kept)
     for _ in range(30):
         kept.append(envs.step(envs.action_space.sample()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 import pytest
 from drivers import (
     NUM_ENVS,
@@ -16,8 +17,10 @@ from drivers import (
     play_aec_both_seats,
     play_single,
 )
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from narrow import narrow
 from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, name_of
 
 from castle_env import ActionError, IllegalActionError, OptionError
@@ -108,10 +111,11 @@ def test_margin_rewards() -> None:
 
 @pytest.mark.parametrize("opponent", ["positional", None])
 def test_bytes_are_the_counts_that_shares_are_made_of(opponent: Any) -> None:
-    kwargs = {"ruleset": QUICK_DEATH, "opponent": opponent, "autoreset_mode": "SameStep"}
+    kwargs: dict[str, Any] = {
+        "ruleset": QUICK_DEATH, "opponent": opponent, "autoreset_mode": "SameStep"}
     plain = CastleVectorEnv(4, seat=0, **kwargs)
     whole = CastleVectorEnv(4, seat=0, observation_dtype="uint8", **kwargs)
-    divisors = whole.single_observation_space.high.astype(np.float64)
+    divisors = narrow(whole.single_observation_space, spaces.Box).high.astype(np.float64)
     assert divisors[[10, 12, 16, 17], 0, 0].tolist() == [4, 3, 24, 1]
     shares, counts = plain.reset(seed=1)[0], whole.reset(seed=1)[0]
     for _ in range(30):
@@ -159,8 +163,8 @@ def snapshot(envs: CastleVectorEnv) -> tuple[Any, ...]:
             envs.np_random.bit_generator.state)
 
 
-def legal_actions(envs: CastleVectorEnv) -> np.ndarray[Any, Any]:
-    return np.argmax(envs.action_masks(), axis=1)
+def legal_actions(envs: CastleVectorEnv) -> npt.NDArray[np.int64]:
+    return np.asarray(np.argmax(envs.action_masks(), axis=1))
 
 
 @pytest.mark.parametrize("opponent", ["random", None])
@@ -312,8 +316,9 @@ def test_random_seats_are_even() -> None:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_frames_are_those_of_single_environments(mode: AutoresetMode) -> None:
-    kwargs = {"ruleset": QUICK_DEATH, "opponent": "positional", "seat": "alternate",
-              "render_mode": "svg"}
+    kwargs: dict[str, Any] = {
+        "ruleset": QUICK_DEATH, "opponent": "positional", "seat": "alternate",
+        "render_mode": "svg"}
     batched = CastleVectorEnv(3, autoreset_mode=mode, **kwargs)
     sync = SyncVectorEnv([lambda: CastleEnv(**kwargs)] * 3, autoreset_mode=mode)
     batched.reset()

@@ -21,18 +21,20 @@ from tasks import (
 
 from castle_env import Game, OptionError, load_ruleset, make_agent
 from castle_env.errors import CastleError
+from castle_env.game_record import GameRecord
 from experiments import backend as backends
-from experiments.backend import BackendError, LocalBackend, RayBackend, TaskError
+from experiments.backend import Backend, BackendError, LocalBackend, RayBackend, TaskError
 from experiments.measure.match import play_match, play_matches
 from experiments.options import BackendOptions
 
 ray: Any = pytest.importorskip("ray")
 
-BACKENDS = {"one": LocalBackend(1), "two": LocalBackend(2), "ray": RayBackend(2)}
+BACKENDS: dict[str, Backend] = {
+    "one": LocalBackend(1), "two": LocalBackend(2), "ray": RayBackend(2)}
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Any:
+def cluster() -> Iterator[None]:
     """A real Ray cluster of two workers, which all `map` calls of this module share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(TESTS / "helpers"))  # where the workers find this module
@@ -116,7 +118,7 @@ def test_matches_are_the_same_everywhere(name: str, cluster: None) -> None:
     pairs = [("random", "greedy"), ("mcts:4", "random")]
     alone = [record for pair in pairs for record in play_match(
         game, (make_agent(pair[0], game), make_agent(pair[1], game)), 140, 2, 5)]
-    kept: list[Any] = []
+    kept: list[GameRecord] = []
     played: list[int] = []
     records = play_matches(game, pairs, 140, 2, 5, BACKENDS[name].map, played.append, kept.extend)
     assert records == kept == alone
@@ -124,7 +126,8 @@ def test_matches_are_the_same_everywhere(name: str, cluster: None) -> None:
 
 
 def test_games_that_are_finished_are_kept_when_others_fail() -> None:
-    game, kept = Game(load_ruleset("storm")), []
+    game = Game(load_ruleset("storm"))
+    kept: list[GameRecord] = []
 
     def second_then_stop(function: Any, tasks: Any, on_done: Any = None) -> Any:
         on_done(1, function(tasks[1]))

@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import tomllib
 import typing
+from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -19,11 +20,12 @@ from typing import Any
 
 import pytest
 import torch
+from ended import Ended
+from narrow import narrow, present
 from places import ROOT
 from small_runs import SMALL_OPTIONS
 
 import castle_env
-from agents import runs
 from agents.solve.sudden_death_solver import Proof, SuddenDeathSolver
 from agents.training.config import PRESETS, PPOConfig
 from castle_env import Game, load_ruleset, make_agent, preset_names
@@ -33,7 +35,7 @@ from experiments.backend import LocalBackend
 from experiments.cli import COMMANDS
 from experiments.commands import demo
 from experiments.measure import match
-from experiments.measure.panel import PANEL
+from experiments.measure.match import PANEL
 from experiments.options import OutputOptions
 
 CASTLE = Path(sysconfig.get_path("scripts")) / "castle"
@@ -67,20 +69,20 @@ def written(folder: Path) -> Any:
 # What the sub-commands do
 
 
-def test_rulesets_lists_the_presets(castle: Any) -> None:
+def test_rulesets_lists_the_presets(castle: Callable[..., Ended]) -> None:
     ended = castle("rulesets")
     assert ended.status == 0
     for name in preset_names():
         assert re.search(rf"\b{name}\b.*{load_ruleset(name).digest}", ended.output)
 
 
-def test_perft_counts(castle: Any) -> None:
+def test_perft_counts(castle: Callable[..., Ended]) -> None:
     ended = castle("perft", "storm", "--depth", 3)
     assert ended.status == 0
     assert f"perft(3) of storm = {STORM.perft(STORM.initial_state(), 3):,} in" in ended.output
 
 
-def test_perft_divide_adds_up(castle: Any) -> None:
+def test_perft_divide_adds_up(castle: Callable[..., Ended]) -> None:
     ended = castle("perft", "sudden-death", "-d", 3, "--divide")
     *lines, last = ended.output.splitlines()
     counts = {name: int(count.replace(",", "")) for name, count in map(str.split, lines)}
@@ -90,7 +92,7 @@ def test_perft_divide_adds_up(castle: Any) -> None:
     assert f"= {sum(counts.values()):,} in" in last
 
 
-def test_perft_as_json_from_a_position(castle: Any, tmp_path: Path) -> None:
+def test_perft_as_json_from_a_position(castle: Callable[..., Ended], tmp_path: Path) -> None:
     state = STORM.apply(STORM.initial_state(), STORM.legal_actions(STORM.initial_state())[0])
     text = STORM.format_position(state)
     ended = castle("perft", "storm", "--position", text, "--depth", 2, "--divide",
@@ -103,7 +105,7 @@ def test_perft_as_json_from_a_position(castle: Any, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a.json").read_text())["count"] == 1
 
 
-def test_perft_of_a_finished_game(castle: Any) -> None:
+def test_perft_of_a_finished_game(castle: Callable[..., Ended]) -> None:
     game = Game(load_ruleset("storm"))
     state = game.initial_state()
     while not game.is_terminal(state):
@@ -113,7 +115,7 @@ def test_perft_of_a_finished_game(castle: Any) -> None:
     assert "perft(5) of storm = 0 in" in ended.output
 
 
-def test_perft_of_a_ruleset_file(castle: Any, tmp_path: Path) -> None:
+def test_perft_of_a_ruleset_file(castle: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text("mode = 'storm'\nfactions_per_player = 1\n")
     ended = castle("perft", "tiny.toml", "--depth", 2)
     assert ended.status == 0
@@ -121,7 +123,7 @@ def test_perft_of_a_ruleset_file(castle: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["storm", "sudden-death"])
-def test_evaluate(castle: Any, tmp_path: Path, mode: str) -> None:
+def test_evaluate(castle: Callable[..., Ended], tmp_path: Path, mode: str) -> None:
     ended = castle("evaluate", "greedy", "random", "--mode", mode, "--games", 20, "--name", "e")
     assert ended.status == 0
     assert "report: runs/e/report.md" in ended.output
@@ -132,11 +134,13 @@ def test_evaluate(castle: Any, tmp_path: Path, mode: str) -> None:
     assert results["results"]["rows"][2]["games"] == 20
     again = castle("evaluate", "greedy", "random", "--mode", mode, "--games", 20)
     assert again.status == 0
-    folder = Path(re.search(r"report: (runs/evaluate-.*)/report.md", again.output)[1])
+    folder = present(re.search(r"report: (runs/evaluate-.*)/report.md", again.output))[1]
     assert written(tmp_path / folder)["results"] == results["results"]
 
 
-def test_evaluate_an_agent_against_itself_under_other_rules(castle: Any, tmp_path: Path) -> None:
+def test_evaluate_an_agent_against_itself_under_other_rules(
+    castle: Callable[..., Ended], tmp_path: Path
+) -> None:
     (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 2\n")
     ended = castle("evaluate", "greedy", "greedy", "--ruleset", "tiny.toml", "--games", 6,
                    "--opening-plies", 2, "--seed", 3, "--name", "e", "--runs", "a/b")
@@ -146,7 +150,7 @@ def test_evaluate_an_agent_against_itself_under_other_rules(castle: Any, tmp_pat
     assert [row["seat"] for row in results["results"]["rows"]] == [0, 1]
 
 
-def test_tournament(castle: Any, tmp_path: Path) -> None:
+def test_tournament(castle: Callable[..., Ended], tmp_path: Path) -> None:
     ended = castle("tournament", "random", "greedy", "alphabeta:1", "--games", 12, "--name", "t")
     assert ended.status == 0
     results = written(tmp_path / "runs" / "t")["results"]
@@ -157,7 +161,7 @@ def test_tournament(castle: Any, tmp_path: Path) -> None:
     assert "report: runs/t/report.md" in ended.output
 
 
-def test_train_and_play_and_resume(castle: Any, tmp_path: Path) -> None:
+def test_train_and_play_and_resume(castle: Callable[..., Ended], tmp_path: Path) -> None:
     ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--evaluate-every", 128,
                    "--name", "run")
     assert ended.status == 0
@@ -180,7 +184,7 @@ def test_train_and_play_and_resume(castle: Any, tmp_path: Path) -> None:
     assert castle("train", "--resume", "runs/run", "--until", 200).status == 2
 
 
-def test_solve_sudden_death(castle: Any, tmp_path: Path) -> None:
+def test_solve_sudden_death(castle: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 3\n")
     ended = castle("solve", "--ruleset", "cousin.toml", "--json", "out.json")
     assert ended.status == 0
@@ -189,13 +193,16 @@ def test_solve_sudden_death(castle: Any, tmp_path: Path) -> None:
     ended = castle("solve", "cousin.toml", "--bounds", "--plies", 4)
     assert ended.status == 0
     assert "not bounded yet" in ended.output or "at least" in ended.output
-    for wrong in (["--wdl"], ["--threads", 2], ["--bounds", "--plies", 0]):
-        assert castle("solve", "cousin.toml", *wrong).status == 2
-    for wrong in ("--bounds", "--resume"):
-        assert castle("solve", "storm", wrong).status == 2
+    wrong: list[tuple[object, ...]] = [("--wdl",), ("--threads", 2), ("--bounds", "--plies", 0)]
+    for options in wrong:
+        assert castle("solve", "cousin.toml", *options).status == 2
+    for option in ("--bounds", "--resume"):
+        assert castle("solve", "storm", option).status == 2
 
 
-def test_a_proof_of_sudden_death_is_kept_and_resumed(castle: Any, tmp_path: Path) -> None:
+def test_a_proof_of_sudden_death_is_kept_and_resumed(
+    castle: Callable[..., Ended], tmp_path: Path
+) -> None:
     (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 3\n")
     command = ("solve", "cousin.toml", "--memory", "1MiB", "--resume", "--json", "out.json")
     assert castle(*command, "--bounds", "--plies", 5).status == 0
@@ -213,18 +220,24 @@ def test_a_proof_of_sudden_death_is_kept_and_resumed(castle: Any, tmp_path: Path
 
 
 def test_sudden_death_is_solved_by_first_moves_in_tasks(
-    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    castle: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cousin.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 4\n")
     made: list[int] = []
-    monkeypatch.setattr("experiments.options.LocalBackend", lambda workers: (
-        made.append(workers), LocalBackend(1))[1])
+
+    def one_worker(workers: int) -> LocalBackend:
+        made.append(workers)
+        return LocalBackend(1)
+
+    monkeypatch.setattr("experiments.options.LocalBackend", one_worker)
     ended = castle("solve", "cousin.toml", "--memory", "1MiB", "--workers", 2)
     assert ended.status == 0
     assert "margin +0 for A" in ended.output
 
 
-def test_train_in_games_too_short_for_the_usual_openings(castle: Any, tmp_path: Path) -> None:
+def test_train_in_games_too_short_for_the_usual_openings(
+    castle: Callable[..., Ended], tmp_path: Path
+) -> None:
     (tmp_path / "tiny.toml").write_text("mode = 'sudden_death'\nfactions_per_player = 1\n"
                                         "entry_lanes = 'all'\n")
     command = ("train", *SMALL_OPTIONS, "--steps", 128, "--ruleset", "tiny.toml", "--name", "tiny")
@@ -232,7 +245,7 @@ def test_train_in_games_too_short_for_the_usual_openings(castle: Any, tmp_path: 
     assert written(tmp_path / "runs" / "tiny")["ruleset"]["name"] == "tiny"
 
 
-def test_progress_where_there_is_no_terminal(castle: Any) -> None:
+def test_progress_where_there_is_no_terminal(castle: Callable[..., Ended]) -> None:
     """Lines on standard error, at the start and at the end at least, and not in the output."""
     ended = castle("train", *SMALL_OPTIONS, "--steps", 256, "--name", "lines")
     lines = [line for line in ended.errors.splitlines() if line]
@@ -264,7 +277,7 @@ def sixths(game, states, margins):
 
 
 def test_network_and_reward_of_ones_own(
-    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    castle: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By their import paths, from training to a match, and to a second run that begins there."""
     (tmp_path / "own.py").write_text(OWN)
@@ -286,7 +299,9 @@ def test_network_and_reward_of_ones_own(
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("command", ["train", "resume"])
-def test_a_gpu_that_is_not_there_is_an_error(castle: Any, tmp_path: Path, command: str) -> None:
+def test_a_gpu_that_is_not_there_is_an_error(
+    castle: Callable[..., Ended], tmp_path: Path, command: str
+) -> None:
     if command == "train":
         ended = castle("train", "--device", "cuda")
     else:
@@ -300,7 +315,9 @@ def test_a_gpu_that_is_not_there_is_an_error(castle: Any, tmp_path: Path, comman
     assert ended.errors.count("\n") == 1
 
 
-def test_weights_of_another_network_are_refused(castle: Any, tmp_path: Path) -> None:
+def test_weights_of_another_network_are_refused(
+    castle: Callable[..., Ended], tmp_path: Path
+) -> None:
     castle("train", *SMALL_OPTIONS, "--steps", 128, "--name", "small")
     ended = castle("train", *SMALL_OPTIONS, "--steps", 128, "--blocks", 2, "--name", "large",
                    "--init-from", "runs/small")
@@ -311,7 +328,9 @@ def test_weights_of_another_network_are_refused(castle: Any, tmp_path: Path) -> 
     assert not (tmp_path / "runs" / "large").exists()
 
 
-def test_demo(castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo(
+    castle: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = dataclasses.replace(PRESETS["quick"], num_envs=16, n_steps=8, batch_size=64, channels=4,
                                 blocks=1, hidden=8, evaluation_games=4, regret_positions=8)
     monkeypatch.setattr(demo, "PRESETS", {"quick": small})
@@ -331,7 +350,7 @@ def test_demo(castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 # Help
 
 
-def test_help_lists_the_commands(castle: Any) -> None:
+def test_help_lists_the_commands(castle: Callable[..., Ended]) -> None:
     ended = castle("--help")
     assert ended.status == 0
     assert castle("-h") == ended
@@ -340,7 +359,7 @@ def test_help_lists_the_commands(castle: Any) -> None:
         assert f"\n  {name:10}  {line}\n" in ended.output
 
 
-def test_the_version(castle: Any) -> None:
+def test_the_version(castle: Callable[..., Ended]) -> None:
     ended = castle("--version")
     assert (ended.status, ended.output) == (0, f"storm-the-castle {castle_env.__version__}\n")
 
@@ -369,7 +388,8 @@ def test_a_closed_pipe_is_no_message(arguments: list[str]) -> None:
 @pytest.mark.parametrize(("command", "module", "extra"), [
     ("train", "torch", "train"), ("evaluate", "scipy", "report"), ("play", "fastapi", "play")])
 def test_a_missing_package_is_one_message_with_the_command_that_installs_it(
-    castle: Any, monkeypatch: pytest.MonkeyPatch, command: str, module: str, extra: str
+    castle: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, command: str, module: str,
+    extra: str
 ) -> None:
     def missing(name: str) -> None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=f"{module}.below")
@@ -399,8 +419,9 @@ def explanations(options: type) -> dict[str, str]:
     """The text below each field in the source of a dataclass and of those it is made from."""
     found: dict[str, str] = {}
     for part in filter(dataclasses.is_dataclass, reversed(options.__mro__)):
-        body = ast.parse(inspect.getsource(part)).body[0].body
-        found |= {field.target.id: text.value.value for field, text in pairwise(body)
+        body = narrow(ast.parse(inspect.getsource(part)).body[0], ast.ClassDef).body
+        found |= {ast.unparse(field.target): ast.literal_eval(text.value)
+                  for field, text in pairwise(body)
                   if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)}
     return found
 
@@ -420,7 +441,9 @@ POSITIONAL = ("preset", "study")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_explains_every_option_with_its_default(castle: Any, command: str) -> None:
+def test_help_explains_every_option_with_its_default(
+    castle: Callable[..., Ended], command: str
+) -> None:
     """Every command takes --json and --quiet."""
     module, name, _ = COMMANDS[command]
     options = getattr(import_module(module), name)
@@ -443,7 +466,7 @@ def test_help_explains_every_option_with_its_default(castle: Any, command: str) 
 # Bad input
 
 
-BAD = {
+BAD: dict[str, tuple[list[object], list[str]]] = {
     "no such ruleset": (["perft", "chess"], ["'chess'", "storm", "sudden-death-home"]),
     "malformed TOML": (["perft", "malformed.toml"], ["malformed.toml", "not a readable TOML"]),
     "wrong key": (["evaluate", "random", "greedy", "--ruleset", "key.toml"],
@@ -537,7 +560,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_input_is_one_message_and_nothing_is_written(
-    castle: Any, tmp_path: Path, kind: str
+    castle: Callable[..., Ended], tmp_path: Path, kind: str
 ) -> None:
     arguments, mentioned = BAD[kind]
     (tmp_path / "malformed.toml").write_text("mode = \n[")
@@ -566,7 +589,9 @@ def test_bad_input_is_one_message_and_nothing_is_written(
     ["train", "--threads", str(10**25)], ["train", "--channels", str(10**25)],
     ["evaluate", "random", "greedy", "--games", "1" * 5000],
     ["train", "--wings", "2"], ["demo", "--mode", "storm"]])
-def test_arguments_that_cannot_be_read(castle: Any, tmp_path: Path, arguments: list[Any]) -> None:
+def test_arguments_that_cannot_be_read(
+    castle: Callable[..., Ended], tmp_path: Path, arguments: list[Any]
+) -> None:
     ended = castle(*arguments)
     assert ended.status == 2
     assert "Traceback" not in ended.errors
@@ -575,14 +600,15 @@ def test_arguments_that_cannot_be_read(castle: Any, tmp_path: Path, arguments: l
 
 
 def test_a_full_disk_is_one_message_and_leaves_nothing(
-    castle: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    castle: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(runs.os, "fsync", full)
-    for command in (["evaluate", "random", "greedy", "--games", 2],
-                    ["train", *SMALL_OPTIONS, "--steps", 128]):
+    monkeypatch.setattr("agents.runs.os.fsync", full)
+    commands: list[list[object]] = [["evaluate", "random", "greedy", "--games", 2],
+                                    ["train", *SMALL_OPTIONS, "--steps", 128]]
+    for command in commands:
         ended = castle(*command)
         assert ended.status == 2
         assert re.fullmatch(r"castle: cannot write '.*': No space left on device",
@@ -591,7 +617,7 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(
 
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing(
-    castle: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    castle: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -604,7 +630,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(
 
 
 def test_ctrl_c_on_a_proof_of_sudden_death_prints_it_and_ends_with_130(
-    castle: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    castle: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupted(self: SuddenDeathSolver, *_: object) -> None:
         self.proof = Proof(low=-2, mover_within=15, horizon=15)

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ class Ended:
 
 
 @pytest.fixture
-def castle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def castle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Runs the command in this process, in an empty folder, printing to a file of any kind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
@@ -82,7 +82,7 @@ def output_that_fails(how: str) -> Iterator[Any]:
     ["tournament", "greedy", "random", "--games", 4], ["regret", "greedy", "--games", 1,
      "--positions", 1, "--from-ply", 14]], ids=lambda arguments: arguments[0])
 def test_a_print_that_fails_costs_a_message(
-    castle: Any, tmp_path: Path, how: str, arguments: list[Any]
+    castle: Callable[..., Ended], tmp_path: Path, how: str, arguments: list[Any]
 ) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
     with output_that_fails(how) as output:
@@ -108,7 +108,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_training_goes_on_when_it_can_no_longer_print(
-    castle: Any, tmp_path: Path, trained: Path
+    castle: Callable[..., Ended], tmp_path: Path, trained: Path
 ) -> None:
     run = shutil.copytree(trained, tmp_path / "runs" / "run")
     with output_that_fails("full") as output:
@@ -121,7 +121,7 @@ def test_training_goes_on_when_it_can_no_longer_print(
     ["solve", "small.toml"], ["analyse", "Nc,Nd", "--ruleset", "small.toml"],
     ["bench", "--only", "import.castle_env", "--runs", 1]], ids=lambda arguments: arguments[0])
 def test_a_file_of_results_is_written_though_a_print_fails(
-    castle: Any, tmp_path: Path, arguments: list[Any]
+    castle: Callable[..., Ended], tmp_path: Path, arguments: list[Any]
 ) -> None:
     (tmp_path / "small.toml").write_text("mode = 'storm'\nfactions_per_player = 2\n")
     with output_that_fails("full") as output:
@@ -133,10 +133,10 @@ def test_a_file_of_results_is_written_though_a_print_fails(
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_all_is_shown_whatever_the_terminal_can_show(
-    castle: Any, tmp_path: Path, encoding: str
+    castle: Callable[..., Ended], tmp_path: Path, encoding: str
 ) -> None:
     """Every page of help, and tables."""
-    match = ["tournament", "greedy", "random", "--games", 4, "--name", "two"]
+    match = ["tournament", "greedy", "random", "--games", "4", "--name", "two"]
     for arguments in (["--help"], *([name, "--help"] for name in COMMANDS), ["rulesets"], match):
         shown = io.BytesIO()
         output = io.TextIOWrapper(shown, encoding=encoding)
@@ -171,7 +171,7 @@ def in_use(ended: Ended, process: "subprocess.Popen[str]") -> bool:
 
 
 def test_no_command_works_where_another_process_does(
-    castle: Any, tmp_path: Path, trained: Path
+    castle: Callable[..., Ended], tmp_path: Path, trained: Path
 ) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
     (tmp_path / "rules.toml").write_text("mode = 'storm'\nfactions_per_player = 2\n")
@@ -197,7 +197,9 @@ def test_no_command_works_where_another_process_does(
         assert castle(*arguments).status == 0
 
 
-def test_the_name_of_a_run_that_was_killed_early_is_free(castle: Any, tmp_path: Path) -> None:
+def test_the_name_of_a_run_that_was_killed_early_is_free(
+    castle: Callable[..., Ended], tmp_path: Path
+) -> None:
     events = tmp_path / "runs" / "run" / "tensorboard" / "events.out.tfevents.1.host"
     events.parent.mkdir(parents=True)
     events.write_text("curves of a run without a checkpoint")

@@ -2,21 +2,23 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
+from narrow import present
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from castle_env import Game, Ruleset, load_ruleset
 from castle_env.game_file import format_game, parse_games
-from castle_env.game_record import record_game
+from castle_env.game_record import GameRecord, record_game
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -29,22 +31,22 @@ WAYS = {(-1, 0): Keys.ARROW_UP, (1, 0): Keys.ARROW_DOWN, (0, -1): Keys.ARROW_LEF
 
 
 @contextmanager
-def browser(folder: Path) -> Iterator[Any]:
+def browser(folder: Path) -> Iterator[Chrome]:
     options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
+    options.binary_location = present(BROWSER)
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                      "--window-size=1280,900", "--force-prefers-reduced-motion"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
         yield driver
     finally:
         driver.quit()
 
 
-def faults(driver: Any) -> Any:
+def faults(driver: Chrome) -> list[str]:
     """What scripts of the page did wrong since this was asked last."""
     return [entry["message"] for entry in driver.get_log("browser")
             if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]
@@ -77,7 +79,9 @@ class Page:
     used: take the page that is open already, which costs a fifth of loading it.
     """
 
-    def __init__(self, driver: Any, address: str, first: bool = False, used: bool = False) -> None:
+    def __init__(
+        self, driver: Chrome, address: str, first: bool = False, used: bool = False
+    ) -> None:
         self.driver, self.address = driver, address
         if used and driver.current_url.startswith(f"{address}/#"):
             self.script(RESET)
@@ -90,34 +94,34 @@ class Page:
         driver.get(address)
         self.until(lambda: "#" in driver.current_url and self.turn)
 
-    def until(self, condition: Any) -> Any:
+    def until(self, condition: Callable[..., Any]) -> Any:
         wait = WebDriverWait(self.driver, SECONDS, 0.1, [StaleElementReferenceException])
         return wait.until(lambda _: condition())
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> WebElement:
         return self.driver.find_element(By.ID, name)
 
-    def all(self, selector: str) -> Any:
+    def all(self, selector: str) -> list[WebElement]:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
-    def cell(self, name: str) -> Any:
+    def cell(self, name: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, f'[data-name="{name}"]')
 
     def script(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)
 
     @property
-    def turn(self) -> Any:
-        return self["turn"].get_attribute("textContent")
+    def turn(self) -> str:
+        return attribute(self["turn"], "textContent")
 
     @property
-    def said(self) -> Any:
+    def said(self) -> str:
         """What a screen reader was told last."""
-        return self["live"].get_attribute("textContent")
+        return attribute(self["live"], "textContent")
 
     @property
-    def strip(self) -> Any:
-        return self["preview"].get_attribute("textContent")
+    def strip(self) -> str:
+        return attribute(self["preview"], "textContent")
 
     def texts(self, selector: str) -> Any:
         """Texts of elements, all of the same moment."""
@@ -129,18 +133,18 @@ class Page:
         return self.texts("#moves .move span")
 
     @property
-    def over(self) -> Any:
+    def over(self) -> bool:
         return "win" in self.turn or "Draw" in self.turn
 
     def names(self, selector: str) -> Any:
         return self.script("return [...document.querySelectorAll(arguments[0])].map("
                            "(one) => one.dataset.name)", selector)
 
-    def is_off(self, name: str) -> Any:
+    def is_off(self, name: str) -> bool:
         return self[name].get_attribute("aria-disabled") == "true"
 
-    def label(self, name: str) -> Any:
-        return self.cell(name).get_attribute("aria-label")
+    def label(self, name: str) -> str:
+        return attribute(self.cell(name), "aria-label")
 
     @property
     def focus(self) -> Any:
@@ -173,7 +177,7 @@ class Page:
     def theme(self, name: str) -> None:
         self.script("document.documentElement.dataset.theme = arguments[0]", name)
 
-    def new_game(self, rules: Any, *players: Any) -> None:
+    def new_game(self, rules: str, *players: str) -> None:
         """Begin a game in the dialog, as a person does."""
         self["new"].click()
         self.until(self["dialog"].is_displayed)
@@ -184,10 +188,15 @@ class Page:
         self["start"].click()
         self.until(lambda: self.driver.current_url != before and not self["dialog"].is_displayed())
 
-    def begin(self, rules: Any = "storm", players: Any = ("human", "human"), moves: Any = (),
-              seed: int = 0) -> None:
+    def begin(
+        self,
+        ruleset: str | dict[str, Any] = "storm",
+        players: tuple[str, str] = ("human", "human"),
+        moves: Iterable[str] = (),
+        seed: int = 0,
+    ) -> None:
         """Open a game that the server has: a preset or a ruleset's keys, moves by their names."""
-        rules = load_ruleset(rules) if isinstance(rules, str) else Ruleset.from_dict(rules)
+        rules = load_ruleset(ruleset) if isinstance(ruleset, str) else Ruleset.from_dict(ruleset)
         sign = f"game {next(NUMBERS)}"
         if "human" in players:
             actions = map(Game(rules).parse_action, moves)
@@ -199,9 +208,9 @@ class Page:
                 "ruleset": rules.to_dict() | {"name": sign}, "players": players, "seed": seed}))
         assert status == 201, game
         self.script("location.hash = arguments[0]", game["id"])
-        self.until(lambda: self["ruleset"].get_attribute("textContent").endswith(sign))
+        self.until(lambda: attribute(self["ruleset"], "textContent").endswith(sign))
 
-    def choose(self, select: Any, value: Any) -> None:
+    def choose(self, select: str, value: str) -> None:
         """Choose an option, or type an agent's name where it is none."""
         options = self[select].find_elements(By.CSS_SELECTOR, f'option[value="{value}"]')
         if options:
@@ -218,12 +227,12 @@ class Page:
         return self.script(
             "return document.querySelector('#moves [aria-current]')?.dataset.key ?? ''")
 
-    def play(self, number: int, act: Any) -> None:
+    def play(self, number: int, act: Callable[[], object]) -> None:
         """Act, and wait until the list, which was shorter, has so many moves and nobody thinks."""
         act()
         self.until(lambda: len(self.moves) >= number and (self.over or " is " not in self.turn))
 
-    def saved(self) -> Any:
+    def saved(self) -> GameRecord:
         """The game as the server would save it."""
         name = self.driver.current_url.split("#")[1]
         text = self.driver.execute_async_script(
@@ -231,15 +240,15 @@ class Page:
             ".then(arguments[1])", name)
         return parse_games(text)[0]
 
-    def ask(self, path: str, body: Any = None) -> Any:
+    def ask(self, path: str, body: str | None = None) -> Any:
         """What the server answers to the page: status and JSON."""
         return self.driver.execute_async_script(
             "const [path, body, done] = arguments; fetch(`/api${path}`, body === null ? {} : "
             "{method: 'POST', headers: {'Content-Type': 'application/json'}, body}).then("
             "async (answer) => done([answer.status, await answer.json()]))",
-            path, None if body is None else body)
+            path, body)
 
-    def use(self, way: str, element: Any) -> None:
+    def use(self, way: str, element: WebElement) -> None:
         """Use a button by "mouse", "keys" or "touch", wherever on the page it is."""
         self.until(element.is_displayed)
         self.script("arguments[0].scrollIntoView({block: 'nearest'})", element)
@@ -254,7 +263,7 @@ class Page:
     def press(self, key: str) -> None:
         ActionChains(self.driver).send_keys(key).perform()
 
-    def point_at(self, element: Any) -> None:
+    def point_at(self, element: WebElement) -> None:
         ActionChains(self.driver).move_to_element(element).perform()
 
     def go_to(self, name: str) -> None:
@@ -280,7 +289,7 @@ class Page:
                     self.press(WAYS[(sign, 0) if axis == 0 else (0, sign)])
         assert self.names(":focus") == [name]
 
-    def touch(self, *elements: Any) -> None:
+    def touch(self, *elements: WebElement) -> None:
         """A finger goes down on the first element, over the others, and up on the last."""
         places = [self.middle(element) for element in elements]
         self._touch("touchStart", places[0])
@@ -290,17 +299,22 @@ class Page:
                                           for a, b in zip(start, end, strict=True)])
         self._touch("touchEnd")
 
-    def _touch(self, kind: Any, place: Any = None) -> None:
+    def _touch(self, kind: str, place: Sequence[float] | None = None) -> None:
         points = [] if place is None else [{"x": place[0], "y": place[1]}]
         self.driver.execute_cdp_cmd("Input.dispatchTouchEvent",
                                     {"type": kind, "touchPoints": points})
 
-    def middle(self, element: Any) -> Any:
+    def middle(self, element: WebElement) -> Any:
         return self.script("const box = arguments[0].getBoundingClientRect();"
                            "return [box.x + box.width / 2, box.y + box.height / 2]", element)
 
 
-def grid(name: str) -> Any:
+def attribute(element: WebElement, name: str) -> str:
+    """Its text, empty where the element has no such attribute."""
+    return element.get_attribute(name) or ""
+
+
+def grid(name: str) -> tuple[int, int]:
     """Row and column of a lane or square in the grid of 8 by 8."""
     files, ranks = "abcdef", "654321"
     if name[0] in "NS":

@@ -128,7 +128,7 @@ class VectorDriver:
         for index in playing:
             script = int(self.scripts[index])
             actions[index] = self.records[script].choose(script)
-        result = self.envs.step(actions)
+        result: tuple[Any, ...] = self.envs.step(actions)
         observations, rewards, terminations, truncations, info = result
         for index in playing:
             self.records[int(self.scripts[index])].moves.append((

@@ -31,7 +31,8 @@ def children(tree: npt.NDArray[np.void], node: int = 0) -> npt.NDArray[np.void]:
 
 def late_positions(game: Game, plies: int, most: int, seed: int = 0) -> list[Position]:
     """Positions that random play ends after at most so many plies more, with a choice to make."""
-    source, found = rng(seed), []
+    source = rng(seed)
+    found: list[Position] = []
     while len(found) < most:
         path = [game.initial_state()]
         while not game.is_terminal(path[-1]):

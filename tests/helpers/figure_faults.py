@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Affine2D
@@ -54,11 +55,12 @@ def _corners(text: Text) -> Corners:
     if not angle:
         return corners
     if text.get_rotation_mode() == "anchor":
-        pivot = text.get_transform().transform(text.get_unitless_position())
-        return Affine2D().rotate_deg_around(*pivot, angle).transform(corners)
+        x, y = text.get_transform().transform(text.get_unitless_position())
+        return Affine2D().rotate_deg_around(x, y, angle).transform(corners)
     # The turned text is set so that its frame is where the frame of the other would be.
     turned, frame = Affine2D().rotate_deg(angle).transform(corners), text.get_window_extent()
-    return turned - turned.min(axis=0) + (frame.x0, frame.y0)
+    placed: Corners = turned - turned.min(axis=0) + (frame.x0, frame.y0)
+    return placed
 
 
 def shown_texts(figure: Figure) -> list[Text]:
@@ -126,23 +128,27 @@ def _points(axes: Axes) -> Iterator[tuple[float, float, float]]:
             for x, y in line.get_transform().transform(line.get_xydata()):
                 yield x, y, 0.8 * line.get_markersize() / 2 * scale
     for points in axes.collections:
-        sizes = points.get_sizes() if hasattr(points, "get_sizes") else ()
-        if len(sizes):
+        if isinstance(points, PathCollection):
+            reach = 0.8 * np.asarray(points.get_sizes())[0] ** 0.5 / 2 * scale
             for x, y in axes.transData.transform(points.get_offsets()):
-                yield x, y, 0.8 * sizes[0] ** 0.5 / 2 * scale
+                yield x, y, reach
 
 
 def _small(texts: Iterable[Text]) -> list[str]:
     return [f"type of {text.get_fontsize():g} points: {text.get_text()!r}" for text in texts
-            if text.get_fontsize() < SMALLEST_TYPE]
+            if float(text.get_fontsize()) < SMALLEST_TYPE]
 
 
 def _untitled(figure: Figure) -> list[str]:
     """Axes with numbers or names along them, of which nothing says what they are."""
-    return [f"axis {axis.axis_name} without a title: {labels[:3]}"
+    return [f"axis {_letter(axes, axis)} without a title: {labels[:3]}"
             for axes in figure.axes if axes.get_visible() and axes.axison
             for axis in (axes.xaxis, axes.yaxis) if (labels := _labels(axis))
             and not axis.get_label_text() and not _is_titled_elsewhere(axes, axis)]
+
+
+def _letter(axes: Axes, axis: Axis) -> str:
+    return "x" if axis is axes.xaxis else "y"
 
 
 def _labels(axis: Axis) -> list[str]:
@@ -152,8 +158,9 @@ def _labels(axis: Axis) -> list[str]:
 
 def _is_titled_elsewhere(axes: Axes, axis: Axis) -> bool:
     """Whether another panel, which shares the axis, has its title."""
-    shared = axes.get_shared_x_axes() if axis.axis_name == "x" else axes.get_shared_y_axes()
-    return any(getattr(other, f"{axis.axis_name}axis").get_label_text()
+    letter = _letter(axes, axis)
+    shared = axes.get_shared_x_axes() if letter == "x" else axes.get_shared_y_axes()
+    return any(getattr(other, f"{letter}axis").get_label_text()
                for other in shared.get_siblings(axes) if other is not axes)
 
 
@@ -164,12 +171,12 @@ def _beyond_all(figure: Figure) -> list[str]:
         for axis in (axes.xaxis, axes.yaxis):
             if not any(label.endswith("%") for label in _labels(axis)):
                 continue
-            column = 0 if axis.axis_name == "x" else 1
+            column = 0 if axis is axes.xaxis else 1
             data = [value for line in axes.lines if line.get_transform() == axes.transData
-                    for value in line.get_xydata()[:, column]]
+                    for value in np.asarray(line.get_xydata())[:, column]]
             data += [value for band in axes.collections for path in band.get_paths()
                      if band.get_transform() == axes.transData
-                     for value in path.vertices[:, column]]
+                     for value in np.asarray(path.vertices)[:, column]]
             found += [f"{value:.1%} of all" for value in data if not -1e-9 <= value <= 1 + 1e-9
                       and value == value]
     return found

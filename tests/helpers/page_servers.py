@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from experiments.web import HOST, listen, new_server
 from experiments.web.app import create_app
@@ -12,11 +11,11 @@ from experiments.web.app import create_app
 class PageServer:
     """A server on a port of its own."""
 
-    def __init__(self, players: Any) -> None:
+    def __init__(self, players: tuple[str, str]) -> None:
         self._players, self._port = players, 0
 
     @property
-    def address(self) -> Any:
+    def address(self) -> str:
         return f"http://{HOST}:{self._port}"
 
     def start(self) -> None:
@@ -34,7 +33,7 @@ class PageServer:
 
 
 @contextmanager
-def page_server(players: Any = ("human", "alphabeta:4")) -> Iterator[Any]:
+def page_server(players: tuple[str, str] = ("human", "alphabeta:4")) -> Iterator[PageServer]:
     server = PageServer(players)
     server.start()
     try:

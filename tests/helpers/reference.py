@@ -58,7 +58,7 @@ def square(text: str) -> Square:
 
 def edge_square(entry: str) -> Square:
     """The first square of the lane of an entry such as "Nc" or "E3"."""
-    side, lane = entry
+    side, lane = entry[0], entry[1]
     if side in "NS":
         return (0 if side == "N" else 5), FILES.index(lane)
     return RANKS.index(lane), (0 if side == "W" else 5)
@@ -105,9 +105,10 @@ class ReferenceGame:
         for digit in "123456":
             ranks = ranks.replace(digit, " " * int(digit))
         grid = [list(rank) for rank in ranks.split("/")]
-        pairs = [[int(n) for n in pair.split(",")] for pair in (hands, lost, *own_lost)]
-        pairs.append([0, 0])
-        return State(grid, None if bastion == "-" else square(bastion), *pairs[:3], int(ply))
+        in_hand, off, own_off = (
+            [int(n) for n in pair.split(",")] for pair in (hands, lost, *(own_lost or ["0,0"])))
+        return State(grid, None if bastion == "-" else square(bastion), in_hand, off, own_off,
+                     int(ply))
 
     def format(self, state: State) -> str:
         ranks = "/".join("".join(rank) for rank in state.grid)
@@ -140,7 +141,7 @@ class ReferenceGame:
 
     def may_enter(self, player: int, entry: str) -> bool:
         """Whether the lane of an entry such as "Nc" belongs to the player."""
-        side, lane = entry
+        side, lane = entry[0], entry[1]
         middle = lane in "bcde2345"
         if self.entry_lanes == "all":
             return True

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from castle_env import Game, Position, Ruleset, load_ruleset, register_agent
+from castle_env import BaseAgent, Game, Position, Ruleset, load_ruleset, register_agent
 from castle_env.options import RulesetSource
 from castle_env.position import PositionArray, unstack
 
@@ -34,7 +34,7 @@ ONE_FACTION = {
 BLOCKED = {"name": "blocked", "mode": "storm", "strongholds": ["######"] * 6}
 
 
-class Positional:
+class Positional(BaseAgent):
     """Plays a legal action that the position alone decides: no randomness, no memory."""
 
     name = "positional"

@@ -15,7 +15,7 @@ import torch
 from stable_baselines3.common.logger import Logger
 
 from agents.networks.checkpoint import Checkpoint, load_checkpoint
-from agents.training.config import PPOConfig
+from agents.training.config import PPOConfig, RunConfig
 from agents.training.ppo import PPOLearner
 from agents.training.run import Evaluation, Progress, train
 from castle_env import Game
@@ -51,7 +51,7 @@ def config(**changes: Any) -> PPOConfig:
 
 def run(
     game: Game,
-    settings: PPOConfig,
+    settings: RunConfig,
     folder: Path,
     checkpoint: Checkpoint | None = None,
     show: Callable[[Progress], None] = lambda progress: None,

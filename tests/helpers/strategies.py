@@ -55,7 +55,8 @@ def strongholds() -> st.SearchStrategy[list[str]]:
 @st.composite
 def victory_points(draw: st.DrawFn) -> Keys:
     rows = ("captured", "besieging", "contact", "controlled", "survivor")
-    table = draw(st.fixed_dictionaries({}, optional={row: st.integers(-2, 9) for row in rows}))
+    table: Keys = draw(st.fixed_dictionaries(
+        {}, optional={row: st.integers(-2, 9) for row in rows}))
     if draw(st.booleans()):
         table["squares"] = draw(grids(st.integers(-3, 3), 0))
     return table

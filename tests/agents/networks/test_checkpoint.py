@@ -12,13 +12,12 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import torch
 from small_runs import ROLLOUT, checkpoint_steps, config, run, same
 
-from agents import runs
 from agents.networks.checkpoint import (
     ENCODING,
     CheckpointError,
@@ -43,7 +42,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(finished: Any, tmp_path: Path) -> Path:
+def folder(finished: Path, tmp_path: Path) -> Path:
     """A copy of a run with checkpoints at 0, 256 and 512 steps, to be damaged."""
     shutil.copytree(finished, tmp_path / "run")
     return tmp_path / "run"
@@ -143,30 +142,36 @@ def test_checkpoints_of_a_gpu_load_on_the_cpu(
 # What is refused
 
 
-def lose(*suffixes: str) -> Callable[[Path], None]:
-    return lambda path: [path.with_suffix(suffix).unlink() for suffix in suffixes] and None
+Damage: TypeAlias = Callable[[Path], object]
 
 
-def truncate(suffix: str, share: float) -> Callable[[Path], None]:
+def lose(*suffixes: str) -> Damage:
+    def remove(path: Path) -> None:
+        for suffix in suffixes:
+            path.with_suffix(suffix).unlink()
+    return remove
+
+
+def truncate(suffix: str, share: float) -> Damage:
     def cut(path: Path) -> None:
         file = path.with_suffix(suffix)
         file.write_bytes(file.read_bytes()[:int(file.stat().st_size * share)])
     return cut
 
 
-def card_is(text: str) -> Callable[[Path], None]:
-    return lambda path: path.with_suffix(".json").write_text(text, encoding="utf-8") and None
+def card_is(text: str) -> Damage:
+    return lambda path: path.with_suffix(".json").write_text(text, encoding="utf-8")
 
 
-def card_has(**changes: Any) -> Callable[[Path], None]:
+def card_has(**changes: Any) -> Damage:
     return lambda path: edit_card(path, **changes)
 
 
-def tensors_are(data: bytes) -> Callable[[Path], None]:
+def tensors_are(data: bytes) -> Damage:
     return lambda path: put(path, data)
 
 
-DAMAGE: dict[str, tuple[Callable[[Path], None], list[str]]] = {
+DAMAGE: dict[str, tuple[Damage, list[str]]] = {
     "missing": (lose(".pt", ".json"), ["no checkpoint", "No such file"]),
     "card without tensors": (lose(".pt"), ["cannot be read", "No such file"]),
     "tensors without card": (lose(".json"), ["no checkpoint", "its card", ".json", "No such file"]),
@@ -214,7 +219,7 @@ def test_what_is_no_usable_checkpoint_is_refused(folder: Path, kind: str) -> Non
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def network_is(**changes: Any) -> Callable[[Path], None]:
+def network_is(**changes: Any) -> Damage:
     """The card describes a network like that of `finished` but for some changes."""
     same_kind = {"kind": "lanes", "channels": 4, "blocks": 1, "hidden": 8}
     return card_has(network=same_kind | changes)
@@ -335,7 +340,7 @@ def kill_at_replace(patch: pytest.MonkeyPatch, number: int) -> None:
             raise Killed
         replace(*paths)
 
-    patch.setattr(runs.os, "replace", replace_or_die)
+    patch.setattr("agents.runs.os.replace", replace_or_die)
 
 
 def test_a_full_disk_is_one_message_and_leaves_the_other_checkpoints(
@@ -344,7 +349,7 @@ def test_a_full_disk_is_one_message_and_leaves_the_other_checkpoints(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(runs.os, "fsync", full)
+    monkeypatch.setattr("agents.runs.os.fsync", full)
     path = folder / "checkpoints" / "step-0000000640.pt"
     with pytest.raises(RunError, match=r"cannot write .*step-0000000640\.pt.*No space left"):
         save(path, 1)
@@ -360,7 +365,7 @@ def test_a_full_disk_leaves_the_checkpoint_that_was_to_be_replaced(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(runs.os, "fsync", full)
+    monkeypatch.setattr("agents.runs.os.fsync", full)
     with pytest.raises(RunError):
         save(path, 1)
     assert load_checkpoint(path).card == before.card

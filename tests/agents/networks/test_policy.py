@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from narrow import narrow
 from scripted import game_of_source, positions_of
 from torch import nn
 
@@ -15,8 +16,10 @@ from agents.networks.checkpoint import CheckpointError, save_checkpoint
 from agents.networks.network import NetworkConfig, build_network
 from agents.networks.policy import Policy
 from castle_env import OptionError, make_agent
+from castle_env.env import CastleEnv
 from castle_env.observation import OBSERVATION_SHAPE
 from castle_env.position import stack
+from castle_env.vector_env import CastleVectorEnv
 
 IDS = {"storm": "castle_env/Storm-v1", "sudden-death": "castle_env/SuddenDeath-v1"}
 KINDS = ("lanes", "lines")
@@ -32,7 +35,7 @@ def saved(request: Any, tmp_path_factory: Any) -> tuple[str, Path]:
     with torch.random.fork_rng():
         torch.manual_seed(1)
         network = build_network(game, config)
-        nn.init.normal_(network.policy.weight)
+        nn.init.normal_(network.get_parameter("policy.weight"))
     save_checkpoint(path, {"policy": network.state_dict()}, game,
                     {"config": {}, "network": config._asdict(), "reward": "margin"})
     return name, path
@@ -40,12 +43,13 @@ def saved(request: Any, tmp_path_factory: Any) -> tuple[str, Path]:
 
 def play(policy: Policy, agent: Any, name: str) -> int:
     """Play some games with `predict`; the number of moves, each of which is the agent's too."""
-    env, moves, rng = gym.make(IDS[name], opponent="greedy"), 0, np.random.default_rng(0)
+    env = narrow(gym.make(IDS[name], opponent="greedy").unwrapped, CastleEnv)
+    moves, rng = 0, np.random.default_rng(0)
     for seed in range(4):
         observation, info = env.reset(seed=seed)
         over = False
         while not over:
-            state = stack([env.unwrapped.state])
+            state = stack([env.state])
             action, _ = policy.predict(observation, action_masks=info["action_mask"])
             if policy.game.legal_action_masks(state).any():  # else a pass after the end
                 assert action == agent.select_actions(state, rng)[0]
@@ -63,10 +67,11 @@ def test_batched_environments_and_positions_give_the_same(saved: tuple[str, Path
     name, path = saved
     policy = load_policy(path)
     agent, rng = make_agent(f"ppo:{path}", policy.game), np.random.default_rng(0)
-    envs = gym.make_vec(IDS[name], num_envs=16, opponent=None, autoreset_mode="SameStep")
+    envs = narrow(gym.make_vec(IDS[name], num_envs=16, opponent=None, autoreset_mode="SameStep"),
+                  CastleVectorEnv)
     observations, info = envs.reset(seed=3)
     for _ in range(20):
-        masks, states = info["action_mask"], envs.unwrapped.states
+        masks, states = info["action_mask"], envs.states
         by_env, by_state = policy.evaluate(observations, masks), policy.evaluate_states(states)
         assert all(np.array_equal(*pair) for pair in zip(by_env, by_state, strict=True))
         actions, _ = policy.predict(observations, action_masks=masks)
@@ -80,7 +85,7 @@ def test_probabilities_are_those_of_legal_actions(saved: tuple[str, Path]) -> No
     policy = load_policy(saved[1])
     observations, masks = policy.game.encode(stack(positions_of(policy.game, 50, 1, 0.3)))
     probabilities, values = policy.evaluate(observations, masks)
-    assert (probabilities.dtype, values.dtype) == (np.float32, np.float32)
+    assert probabilities.dtype == values.dtype == np.float32
     assert probabilities.shape == masks.shape
     assert values.shape == (50,)
     assert (probabilities[masks == 0] == 0).all()

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from narrow import narrow
 
 from agents.networks import load_policy
 from agents.networks.checkpoint import Checkpoint, CheckpointError, load_checkpoint
@@ -17,9 +18,11 @@ from agents.networks.shipped import SHIPPED, shipped_path
 from agents.training.config import CONFIGS
 from agents.training.learners import make_learner
 from castle_env import Agent, AgentError, Game, load_ruleset, make_agent
+from castle_env.env import CastleEnv
 from castle_env.position import stack
-from experiments.measure.match import play_match
-from experiments.measure.panel import PANEL, RegretMeter
+from castle_env.vector_env import CastleVectorEnv
+from experiments.measure.match import PANEL, play_match
+from experiments.measure.panel import RegretMeter
 from experiments.measure.records import summarise
 
 GAMES = {mode: Game(load_ruleset(mode)) for mode in ("storm", "sudden-death")}
@@ -120,21 +123,21 @@ def test_a_plain_loop_plays_the_moves_of_the_agent(name: str) -> None:
     """From `gym.make`, `make_vec` and positions, with what the environment shows alone."""
     mode = mode_of(name)
     policy, agent, rng = load_policy(name), make_agent(name, GAMES[mode]), np.random.default_rng(0)
-    env, moves = gym.make(IDS[mode], opponent="greedy"), 0
+    env, moves = narrow(gym.make(IDS[mode], opponent="greedy").unwrapped, CastleEnv), 0
     for seed in range(2):
         observation, info = env.reset(seed=seed)
         over = False
         while not over:
-            states = stack([env.unwrapped.state])
+            states = stack([env.state])
             action, _ = policy.predict(observation, action_masks=info["action_mask"])
             assert action == agent.select_actions(states, rng)[0]
             observation, _, over, _, info = env.step(action)
             moves += 1
     assert moves >= 12
-    envs = gym.make_vec(IDS[mode], num_envs=8, opponent=None)
+    envs = narrow(gym.make_vec(IDS[mode], num_envs=8, opponent=None), CastleVectorEnv)
     observations, info = envs.reset(seed=1)
     for _ in range(10):
-        masks, states = info["action_mask"], envs.unwrapped.states
+        masks, states = info["action_mask"], envs.states
         pairs = zip(policy.evaluate(observations, masks), policy.evaluate_states(states),
                     strict=True)
         assert all(np.array_equal(*pair) for pair in pairs)

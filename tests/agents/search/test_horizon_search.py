@@ -15,9 +15,9 @@ from agents.search.horizon_table import HIGHEST, LOWEST
 from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
 from castle_env import Game, Position, Ruleset
+from castle_env.board import DIRECTIONS
 from castle_env.compiled import kernel
 from castle_env.kernels import (
-    DIRECTIONS,
     KINDS,
     Rules,
     RuleTable,

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from narrow import narrow
+from numba.core.dispatcher import Dispatcher
 from scripted import positions_of
 
 from agents.search.alphabeta import search_root, workspace
@@ -95,4 +97,4 @@ def test_one_version_of_the_search_is_compiled() -> None:
     game = GAMES["storm"]
     agent = make_agent("alphabeta:2:nodes=100", game)
     agent.select_actions(game.initial_states(1), np.random.default_rng(0))
-    assert "Literal" not in str(search.signatures)
+    assert "Literal" not in str(narrow(search, Dispatcher).signatures)

@@ -181,7 +181,7 @@ def test_ties_are_settled_by_lot() -> None:
 
 def test_time_ends_a_search(monkeypatch: Any) -> None:
     clock = count()
-    monkeypatch.setattr(puct.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("agents.search.puct.time.monotonic", lambda: next(clock))
     states = sample(STORM, 3)
     agent = searcher(STORM, 10_000, guess, milliseconds=5000)
     visits = agent.search(states[:1])["visits"][0, 0]

@@ -1,5 +1,6 @@
 """Books of exact values: proven, resumable, the same however made, and strictly read."""
 
+import hashlib
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from agents.solve.book import (
     shipped_book,
 )
 from agents.solve.storm_solver import Solver, captured_margin
-from castle_env import AgentError, Game, OptionError, Ruleset, load_ruleset
+from castle_env import AgentError, Game, OptionError, Position, Ruleset, load_ruleset
 from experiments.backend import LocalBackend
 from experiments.commands.solve import Solve, run
 
@@ -128,10 +129,14 @@ def test_goes_on_after_a_kill(
         build(SMALL, 3, out, memory_bytes=MEMORY, advance=stop)
     assert not out.exists()
     journal.write_bytes(journal.read_bytes() + torn)
-    solved = []
+    solved: list[Position] = []
     solve = Solver.solve
-    monkeypatch.setattr(Solver, "solve", lambda self, position: (
-        solved.append(position), solve(self, position))[1])
+
+    def counted(solver: Solver, position: Position) -> int:
+        solved.append(position)
+        return solve(solver, position)
+
+    monkeypatch.setattr(Solver, "solve", counted)
     build(SMALL, 3, out, memory_bytes=MEMORY)
     assert len(solved) == len(positions_by_ply(SMALL, 3)[-1]) - 5
     assert out.read_bytes() == small.read_bytes()
@@ -213,7 +218,7 @@ def test_refuses_damage(small: Path) -> None:
         with pytest.raises(BookError, match="allowed"):
             load_book(small, SMALL)
         card_path(small).write_bytes(card)
-    rewrite_card(small, sha256=books.hashlib.sha256(b"abc").hexdigest())
+    rewrite_card(small, sha256=hashlib.sha256(b"abc").hexdigest())
     small.write_bytes(b"abc")
     with pytest.raises(BookError, match="no array"):
         load_book(small, SMALL)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from agents.search.alphabeta import INFINITE, search, workspace
-from agents.solve.exact import LAST_PLIES, ExactAgent
+from agents.solve.exact import ExactAgent
+from agents.solve.exact_values import LAST_PLIES
 from agents.solve.perfect_play import PerfectPlay
 from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_agent
 from castle_env.board import PASS

@@ -11,22 +11,24 @@ import numpy as np
 import pytest
 import torch
 from board_maps import moved
+from narrow import narrow, present
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from scipy.stats import chisquare
-from scripted import game_of_source
+from scripted import Indices, game_of_source
 from small_runs import POOL, ROLLOUT, config, quiet_learner, run, same, training_state
 from stable_baselines3.common.monitor import Monitor
 
+from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import load_checkpoint
 from agents.training.config import PPOConfig
 from agents.training.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
 from agents.training.ppo import PPOLearner
 from agents.training.sb3_env import SB3VecEnv
-from castle_env import Agent, Game, load_ruleset, make_agent
+from castle_env import Agent, BaseAgent, Game, load_ruleset, make_agent
 from castle_env.position import PositionArray, stack, unstack
 from castle_env.vector_env import CastleVectorEnv
-from experiments.measure.match import play_match
-from experiments.measure.panel import PANEL, learn
+from experiments.measure.match import PANEL, play_match
+from experiments.measure.panel import learn
 from experiments.measure.records import summarise
 from experiments.report.run_report import draw_learning
 
@@ -77,14 +79,14 @@ def positions(game: Game, count: int) -> PositionArray:
 # Evaluation
 
 
-class Counting:
+class Counting(BaseAgent):
     """An agent whose moves are counted, the illegal ones apart."""
 
     def __init__(self, agent: Agent, game: Game) -> None:
         self.name, self.moves, self.illegal = agent.name, 0, 0
         self._agent, self._game = agent, game
 
-    def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Any:
+    def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Indices:
         actions = self._agent.select_actions(states, rng)
         masks = self._game.legal_action_masks(states)
         self.moves += len(actions)
@@ -114,9 +116,10 @@ def test_no_illegal_move_in_maskable_evaluate_policy(trained: Trained) -> None:
     for env in (Monitor(gymnasium.make(IDS[name], opponent="greedy")),
                 SB3VecEnv(CastleVectorEnv(4, name, autoreset_mode="SameStep"))):
         del moves[:]
-        rewards, lengths = evaluate_policy(model, env, 20, deterministic=False,
-                                           callback=count, return_episode_rewards=True,
-                                           warn=isinstance(env, Monitor))
+        found: tuple[Any, Any] = evaluate_policy(
+            model, env, 20, deterministic=False, callback=count, return_episode_rewards=True,
+            warn=isinstance(env, Monitor))
+        rewards, lengths = found
         assert len(moves) >= sum(lengths) > 100
         assert moves.count(1) == len(moves)
         assert set(rewards) <= {-1, 0, 1}
@@ -180,10 +183,10 @@ def test_evaluation_leaves_training_alone(tmp_path: Path, opponents: dict[str, A
 def test_a_loaded_agent_has_the_weights_of_its_file(trained: Trained) -> None:
     """A model that is loaded without its weights plays on and says nothing."""
     for path in sorted((trained.folder / "checkpoints").glob("*.pt")):
-        agent = make_agent(f"ppo:{path}", trained.game)
+        agent = narrow(make_agent(f"ppo:{path}", trained.game), NetworkAgent)
         assert same(dict(agent.policy.network.state_dict()),
                     dict(torch.load(path, weights_only=True)["policy"]))
-    newest = make_agent(f"ppo:{trained.folder}", trained.game)
+    newest = narrow(make_agent(f"ppo:{trained.folder}", trained.game), NetworkAgent)
     assert same(newest.policy.network.state_dict(), agent.policy.network.state_dict())
 
 
@@ -285,7 +288,7 @@ def pool_of(sampling: Sampling, averages: list[float], snapshots: int) -> Oppone
     ("latest", [0.1, 0.9], 0, [1, 0]),
 ])
 def test_opponents_are_drawn_as_the_sampling_says(
-    sampling: str, averages: list[float], snapshots: int, weights: list[Any]
+    sampling: Sampling, averages: list[float], snapshots: int, weights: list[float]
 ) -> None:
     pool = pool_of(sampling, averages, snapshots)
     expected = np.array(weights) / np.sum(weights)
@@ -303,7 +306,7 @@ def test_new_games_are_against_whom_the_pool_draws() -> None:
     learner.model.learn(ROLLOUT)
     assert not learner.env.opponents.any()
     learner.add_snapshot()
-    newest = max(learner.pool.past_selves())
+    newest = max(present(learner.pool).past_selves())
     learner.model.learn(2 * ROLLOUT, reset_num_timesteps=False)  # longer than any game of storm
     assert (learner.env.opponents == newest).all()
 

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from small_runs import POOL, ROLLOUT, config, run
 from stable_baselines3.common.logger import Logger
 
 from agents.networks.checkpoint import Checkpoint, CheckpointError, load_checkpoint
-from agents.training.config import AZConfig
+from agents.training.config import AZConfig, RunConfig
 from agents.training.learners import make_learner
 from agents.training.resuming import check_card, take_up
 from castle_env import Game, load_ruleset
 
 STORM = Game(load_ruleset("storm"))
+GoingOn = tuple[Callable[[dict[str, Any], dict[str, Any]], None], Checkpoint]
 WRONG: dict[str, Callable[[Any], Any]] = {
     "nothing": lambda value: None,
     "a text": lambda value: "text",
@@ -30,9 +32,9 @@ WRONG: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture(scope="module", params=["pool", "az"])
-def going_on(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def going_on(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> GoingOn:
     """A function that goes on from a changed checkpoint of a run, and the checkpoint."""
-    settings = {"pool": config(**POOL), "az": small_az()}[request.param]
+    settings: RunConfig = config(**POOL) if request.param == "pool" else small_az()
     folder = tmp_path_factory.mktemp("run")
     run(STORM, settings, folder)
     checkpoint = load_checkpoint(folder)
@@ -74,7 +76,7 @@ def changed(value: Any, path: tuple[Any, ...], change: Callable[[Any], Any] | No
     return whole
 
 
-def test_no_part_of_a_state_may_be_missing(going_on: Any) -> None:
+def test_no_part_of_a_state_may_be_missing(going_on: GoingOn) -> None:
     go_on, checkpoint = going_on
     for path in places(checkpoint.tensors):
         if isinstance(path[-1], int) or path[0] in ("optimizer", "snapshots"):
@@ -83,7 +85,7 @@ def test_no_part_of_a_state_may_be_missing(going_on: Any) -> None:
             go_on(changed(checkpoint.tensors, path, None), checkpoint.card)
 
 
-def test_no_part_of_a_state_may_be_of_another_kind(going_on: Any) -> None:
+def test_no_part_of_a_state_may_be_of_another_kind(going_on: GoingOn) -> None:
     """Each is refused by one kind of error, or does no harm; each part in one of the ways."""
     go_on, checkpoint = going_on
     kinds = list(WRONG.values())
@@ -94,9 +96,10 @@ def test_no_part_of_a_state_may_be_of_another_kind(going_on: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["command", "hours", "cpu_minutes", "results"])
-def test_a_card_that_lacks_what_a_run_goes_on_with(going_on: Any, key: str) -> None:
+def test_a_card_that_lacks_what_a_run_goes_on_with(going_on: GoingOn, key: str) -> None:
     _, checkpoint = going_on
-    for value in (None, [], {"evaluations": [{"steps": 0}]}):
+    wrong: list[Any] = [None, [], {"evaluations": [{"steps": 0}]}]
+    for value in wrong:
         card = checkpoint.card | {key: value}
         with pytest.raises(CheckpointError, match=key):
             check_card(Checkpoint(checkpoint.path, checkpoint.tensors, card))
@@ -104,7 +107,9 @@ def test_a_card_that_lacks_what_a_run_goes_on_with(going_on: Any, key: str) -> N
 
 @pytest.mark.parametrize(("part", "spoiled"), [
     ("states", lambda states: states + 1), ("seats", lambda seats: seats + 5)])
-def test_games_that_cannot_be_are_refused(going_on: Any, part: str, spoiled: Any) -> None:
+def test_games_that_cannot_be_are_refused(
+    going_on: GoingOn, part: str, spoiled: Callable[[Any], Any]
+) -> None:
     go_on, checkpoint = going_on
     where = "env" if "env" in checkpoint.tensors else "selfplay"
     if part not in checkpoint.tensors[where]:
@@ -113,7 +118,7 @@ def test_games_that_cannot_be_are_refused(going_on: Any, part: str, spoiled: Any
         go_on(changed(checkpoint.tensors, (where, part), spoiled), checkpoint.card)
 
 
-def test_weights_that_are_no_numbers_are_refused_to_begin_with(tmp_path: Any) -> None:
+def test_weights_that_are_no_numbers_are_refused_to_begin_with(tmp_path: Path) -> None:
     run(STORM, config(steps=ROLLOUT), tmp_path / "first")
     begun = load_checkpoint(tmp_path / "first")
     next(iter(begun.tensors["policy"].values()))[:] = np.nan

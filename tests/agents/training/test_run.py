@@ -6,12 +6,14 @@ import re
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from narrow import narrow
 from small_runs import (
     POOL,
     ROLLOUT,
@@ -30,6 +32,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch import nn
 
+from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -188,8 +191,8 @@ def test_rates_are_never_negative() -> None:
 def test_a_rollout_longer_than_the_run_is_learned_from_at_a_positive_rate(tmp_path: Path) -> None:
     """5,000 steps end in the middle of the first rollout of 512 games."""
     run(STORM, config(steps=5000, num_envs=512, n_steps=16, batch_size=2048), tmp_path)
-    assert [(step, rate) for step, rate in events(tmp_path)["train/learning_rate"]] == [
-        (8192, pytest.approx(2e-5))]
+    (found,) = events(tmp_path)["train/learning_rate"]
+    assert found == pytest.approx((8192, 2e-5))
 
 
 def test_beyond_its_end_a_run_goes_on_at_its_last_rate(tmp_path: Path) -> None:
@@ -231,9 +234,9 @@ def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(
     settings, counting = config(evaluate_every=2 * ROLLOUT, **POOL), Counting()
     run(STORM, config(seed=9), tmp_path / "other")
     before = load_checkpoint(tmp_path / "other")
-    given: dict[str, Any] = {"callbacks": {"callbacks": [counting]},
-                             "network": {"network": small_network},
-                             "init_from": {"init_from": before}}[kind]
+    kinds: dict[str, Any] = {"callbacks": [counting], "network": small_network,
+                             "init_from": before}
+    given = {kind: kinds[kind]}
     steps, evaluations = run(STORM, settings, tmp_path / "run", **given)
     assert steps == 4 * ROLLOUT
     assert [evaluation["steps"] for evaluation in evaluations] == [0, 256, 512]
@@ -248,7 +251,7 @@ def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(
     elif kind == "network":
         assert checkpoint.card["network"]["kind"] == f"{__name__}:small_network"
         assert "dense.weight" in checkpoint.tensors["policy"]
-        agent = make_agent(f"ppo:{tmp_path / 'run'}", STORM)
+        agent = narrow(make_agent(f"ppo:{tmp_path / 'run'}", STORM), NetworkAgent)
         assert same(agent.policy.network.state_dict(), checkpoint.tensors["policy"])
         run(STORM, settings, tmp_path / "resumed", halfway(tmp_path / "run"), **given)
         assert same(*(training_state(tmp_path / name) for name in ("run", "resumed")))
@@ -288,11 +291,11 @@ def test_a_ppo_baseline_stays_itself_in_a_resumed_run(tmp_path: Path, game: Game
     assert same(*(training_state(tmp_path / kind) for kind in ("straight", "resumed")))
 
 
-def interrupting(env: type, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> None:
+def interrupting(env: Any, monkeypatch: pytest.MonkeyPatch, at: set[int]) -> None:
     """Let the n-th steps of the games each be hit by a Ctrl-C."""
     step, taken = env.step, [0]
 
-    def interrupted(self, actions: Any) -> Any:
+    def interrupted(self: Any, actions: Any) -> Any:
         taken[0] += 1
         if taken[0] in at:
             os.kill(os.getpid(), signal.SIGINT)
@@ -360,6 +363,10 @@ def newest_steps(folder: Path) -> int:
     return max((int(card.stem.removeprefix("step-")) for card in cards), default=-1)
 
 
+def has_steps(folder: Path, steps: int) -> bool:
+    return newest_steps(folder) >= steps
+
+
 @pytest.mark.parametrize("opponents", [
     (), ("--opponents", "prioritised", "--baselines", "random", "greedy")], ids=["self", "pool"])
 def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(
@@ -372,8 +379,8 @@ def test_a_run_killed_again_and_again_goes_on_as_if_it_never_was(
         "--snapshot-every", 3 * ROLLOUT, "--checkpoint-every", ROLLOUT, "--evaluate-every", 10**9,
         "--learning-rate", 0.001, "--last-learning-rate", 0.001)
     for _ in range(3):
-        process, wanted = Castle("train", *start), done + rng.integers(3, 12) * ROLLOUT
-        wait_until(lambda wanted=wanted: newest_steps(folder) >= wanted, process)
+        process, wanted = Castle("train", *start), done + int(rng.integers(3, 12)) * ROLLOUT
+        wait_until(partial(has_steps, folder, wanted), process)
         time.sleep(rng.uniform(0, 0.05))
         process.kill()
         process.communicate()

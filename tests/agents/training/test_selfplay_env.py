@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from narrow import narrow, present
+from sb3_contrib import MaskablePPO
 from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_of
 from small_runs import POOL, ROLLOUT, config, quiet_learner
 from stable_baselines3.common.callbacks import BaseCallback
@@ -56,25 +58,30 @@ class Watch(BaseCallback):
         super().__init__()
 
     def _on_step(self) -> bool:
-        env, dones = self.training_env.env, self.locals["dones"]
+        env = narrow(narrow(self.training_env, SB3VecEnv).env, SelfPlayVectorEnv)
+        dones = self.locals["dones"]
         self.seatings.update(zip(env.opponents[dones].tolist(), env.seats[dones].tolist(),
                                  strict=True))
         return True
 
+    @property
+    def ppo(self) -> MaskablePPO:
+        return narrow(self.model, MaskablePPO)
+
     def _on_rollout_end(self) -> None:
-        buffer = self.model.rollout_buffer
+        buffer: Any = self.ppo.rollout_buffer
         self.rollouts.append(Rollout(
             buffer.observations.copy(), buffer.actions[:, :, 0].astype(int).copy(),
             buffer.action_masks.reshape(*buffer.rewards.shape, -1).copy(), buffer.rewards.copy(),
             buffer.episode_starts.astype(bool), buffer.values.copy(), buffer.advantages.copy(),
-            buffer.returns.copy(), self.model._last_obs.copy(), self._next_values(),
-            self.model._last_episode_starts.astype(bool)))
+            buffer.returns.copy(), np.array(self.model._last_obs), self._next_values(),
+            np.array(self.model._last_episode_starts, dtype=np.bool_)))
 
     def _next_values(self) -> Any:
         """What the network that played the rollout says of the positions after it."""
         with torch.no_grad():
             seen = torch.as_tensor(self.model._last_obs)
-            return self.model.policy.predict_values(seen).numpy().flatten()
+            return self.ppo.policy.predict_values(seen).numpy().flatten()
 
 
 def watched(game: Game, rollouts: int, **changes: Any) -> Watch:
@@ -132,7 +139,7 @@ def test_masks_in_the_buffer_are_those_of_its_observations(
         assert masks[np.arange(ROLLOUT), rollout.actions.reshape(-1)].all()
         assert np.array_equal(game.encode(states)[0], seen)
     assert len(watch.rollouts) == 4
-    turned = watch.model.get_env().symmetries
+    turned = narrow(watch.model.get_env(), SB3VecEnv).symmetries
     assert turned.any() == (kind == "lines" and len(game.symmetries()) > 1)
 
 
@@ -141,7 +148,7 @@ def replies(game: Game, position: Position) -> list[Position]:
 
 
 def reward_of(game: Game, end: Position, seat: int, reward: str) -> float:
-    margin = game.outcome(end).margin * (-1 if seat else 1)
+    margin = present(game.outcome(end)).margin * (-1 if seat else 1)
     return margin / (2 * game.rules.factions_per_player) if reward == "margin" else np.sign(margin)
 
 
@@ -358,7 +365,9 @@ def test_probability_ratios_of_the_first_minibatch_are_one(
     source: str, opponents: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The update sees the masks that acting saw; 1e-5 is what float32 leaves."""
-    model, old, new = watched(game_of_source(source), 4, **OPPONENTS[opponents]).model, [], []
+    model = watched(game_of_source(source), 4, **OPPONENTS[opponents]).ppo
+    old: list[torch.Tensor] = []
+    new: list[torch.Tensor] = []
     policy, buffer = model.policy, model.rollout_buffer
     evaluate, get = policy.evaluate_actions, buffer.get
 
@@ -384,7 +393,8 @@ def test_probability_ratios_of_the_first_minibatch_are_one(
 def test_hundreds_of_masked_batches_of_169_actions() -> None:
     """Logits from flat to extreme, many legal actions or a single one."""
     game = game_of_source("sudden-death")
-    policy, rng = quiet_learner(game, config()).model.policy, np.random.default_rng(0)
+    policy: Any = quiet_learner(game, config()).model.policy
+    rng = np.random.default_rng(0)
     states = game.initial_states(256)
     for batch in range(160):
         observations, masks = game.encode(states)

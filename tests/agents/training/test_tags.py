@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from agents.networks.checkpoint import load_checkpoint, newest_checkpoint
-from agents.training.config import AZConfig
+from agents.training.config import AZConfig, RunConfig
 from agents.training.tags import tag
 from castle_env import Game, load_ruleset
 
@@ -23,7 +23,7 @@ def test_names_have_no_white_space() -> None:
 @pytest.mark.parametrize("algorithm", ["ppo", "az"])
 def test_tensorboard_has_the_config(tmp_path: Path, algorithm: str) -> None:
     """As text, and as hyperparameters beside the scalars of the evaluations, after a resume too."""
-    settings = config() if algorithm == "ppo" else AZConfig(
+    settings: RunConfig = config() if algorithm == "ppo" else AZConfig(
         steps=512, num_envs=64, plies=8, batch_size=64, window=512, visits=1, considered=1)
     run(STORM, settings, tmp_path)
     checkpoint = load_checkpoint(newest_checkpoint(tmp_path))

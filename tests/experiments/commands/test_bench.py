@@ -99,7 +99,7 @@ def test_each_row_gives_a_number(
     if name == "ppo.storm.learner_steps.sb3":
         measurement = Measurement(measurement.unit, partial(learning.plain_training, 16))
     if name == "solver.storm.solve":
-        measurement = Measurement(measurement.unit, partial(measurements.solver_solve, small))
+        measurement = Measurement(measurement.unit, partial(measurements.solver_solve, str(small)))
     row = measure(name, measurement, runs=1, seconds=0)
     assert row.runs == (row.median,)
     assert row.median > 0
@@ -122,7 +122,7 @@ def test_training_is_measured_over_whole_iterations_of_the_learner(
         learn(model)
 
     monkeypatch.setattr(MaskablePPO, "train", watched)
-    monkeypatch.setattr(runs.time, "perf_counter", lambda: float(len(learned)))
+    monkeypatch.setattr("experiments.bench.runs.time.perf_counter", lambda: float(len(learned)))
     threads = torch.get_num_threads()
     with learning.training("storm") as take:
         del learned[:]
@@ -171,7 +171,7 @@ def test_what_rows_are_called() -> None:
 
 
 @pytest.mark.parametrize("name", ["speed", "cor", "core.", "", "gym.storm.x", "pgx"])
-def test_unknown_row(name: str, untouchable: Any) -> None:
+def test_unknown_row(name: str, untouchable: None) -> None:
     with pytest.raises(OptionError, match=rf"no row '{re.escape(name)}'; allowed: core\.random_"):
         run(Bench(only=("gym.storm", name)))
 
@@ -186,14 +186,14 @@ def test_unknown_row(name: str, untouchable: Any) -> None:
     ],
 )
 def test_numbers_with_which_nothing_can_be_measured(
-    options: dict[str, Any], message: str, untouchable: Any
+    options: dict[str, Any], message: str, untouchable: None
 ) -> None:
     with pytest.raises(OptionError, match=message):
         run(Bench(**options))
 
 
 def test_file_that_cannot_be_written_is_told_before_measuring(
-    tmp_path: Path, untouchable: Any
+    tmp_path: Path, untouchable: None
 ) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "missing" / "x.json", tmp_path / "file" / "x.json"):

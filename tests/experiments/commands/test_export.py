@@ -28,7 +28,7 @@ STORM = Game(load_ruleset("storm"))
 
 
 @pytest.fixture
-def finished(tmp_path: Path) -> Any:
+def finished(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     run(STORM, config(), folder,
         command=f"castle train --mode storm --name mine --runs {tmp_path} --seed 3")
@@ -37,7 +37,7 @@ def finished(tmp_path: Path) -> Any:
     return folder
 
 
-def test_an_exported_agent_is_the_one_of_the_run(finished: Any, tmp_path: Path) -> None:
+def test_an_exported_agent_is_the_one_of_the_run(finished: Path, tmp_path: Path) -> None:
     export(Export(str(finished), out=tmp_path / "mine.pt"))
     shipped, trained = load_checkpoint(tmp_path / "mine.pt", STORM), load_checkpoint(finished)
     assert list(shipped.tensors) == ["policy"]
@@ -46,7 +46,7 @@ def test_an_exported_agent_is_the_one_of_the_run(finished: Any, tmp_path: Path) 
     assert make_agent(f"ppo:{tmp_path / 'mine.pt'}", STORM)
 
 
-def test_the_card_tells_how_it_was_made_and_not_where(finished: Any, tmp_path: Path) -> None:
+def test_the_card_tells_how_it_was_made_and_not_where(finished: Path, tmp_path: Path) -> None:
     export(Export(str(finished), out=tmp_path / "mine.pt"))
     card = load_checkpoint(tmp_path / "mine.pt").card
     assert card["command"] == "castle train --mode storm --seed 3"
@@ -57,7 +57,7 @@ def test_the_card_tells_how_it_was_made_and_not_where(finished: Any, tmp_path: P
     assert str(tmp_path) not in (tmp_path / "mine.json").read_text()
 
 
-def test_no_network_of_another_ruleset_is_written_over(finished: Any, tmp_path: Path) -> None:
+def test_no_network_of_another_ruleset_is_written_over(finished: Path, tmp_path: Path) -> None:
     mine, other = tmp_path / "mine.pt", Game(load_ruleset("storm-towers"))
     save_checkpoint(mine, {}, other, {"config": {}, "network": {}, "reward": "margin"})
     before = mine.read_bytes()
@@ -72,7 +72,7 @@ def test_no_network_of_another_ruleset_is_written_over(finished: Any, tmp_path: 
 
 
 def test_a_run_that_has_not_ended_and_a_wrong_name_are_refused(
-    finished: Any, tmp_path: Path
+    finished: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(OptionError, match=r"allowed: a name that ends in \.pt"):
         export(Export(str(finished), out=tmp_path / "mine.zip"))
@@ -91,7 +91,7 @@ def saved(path: Path, name: str, kind: str, reward: str = "margin") -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(1)
         network = build_network(game, config)
-        nn.init.normal_(network.policy.weight)
+        nn.init.normal_(network.get_parameter("policy.weight"))
     save_checkpoint(path, {"policy": network.state_dict()}, game,
                     {"config": {}, "network": config._asdict(), "reward": reward})
     return path
@@ -125,7 +125,7 @@ def test_onnx_computes_what_pytorch_does(tmp_path: Path, name: str, kind: str, r
 
 
 def test_weights_and_onnx_in_one_command(
-    finished: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     export(Export(str(finished), out=tmp_path / "mine.pt", onnx=tmp_path / "mine.onnx"))
     files = [tmp_path / name for name in ("mine.pt", "mine.json", "mine.onnx")]
@@ -140,8 +140,8 @@ class Unlike(nn.Module):
         super().__init__()
         self.weight, self.fails = nn.Parameter(torch.ones(1)), fails
 
-    def forward(self, observations: torch.Tensor) -> Any:
-        traced = torch.jit.is_tracing()
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
         if traced and self.fails:
             raise RuntimeError("no trace\nof it")
         values = observations.mean((1, 2, 3)) + (self.weight if traced else 2 * self.weight)
@@ -159,6 +159,6 @@ def test_a_network_that_does_not_survive_is_refused(tmp_path: Path, fails: bool,
 @pytest.mark.parametrize(("options", "said"), [
     ({}, "neither --out nor --onnx"), ({"onnx": Path("x.pt")}, r"onnx is 'x\.pt'; .*\.onnx"),
     ({"onnx": Path("nowhere/x.onnx")}, "cannot write 'nowhere/x.onnx'")])
-def test_what_cannot_be_exported(finished: Any, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_exported(finished: Path, options: dict[str, Any], said: str) -> None:
     with pytest.raises((OptionError, RunError), match=said):
         export(Export(str(finished), **options))

@@ -10,6 +10,7 @@ import pytest
 from ended import Ended
 
 from agents.solve.perfect_play import PerfectPlay
+from agents.tasks import Result, Task, ignore
 from castle_env import Game, load_ruleset
 from castle_env.game_arrays import game_arrays
 from castle_env.position import unstack
@@ -22,15 +23,22 @@ CASTLE = Callable[..., Ended]
 
 
 def question(**changes: Any) -> Question:
-    given = {"plies": (12, 15), "valuation": "exact", "players": ("random", "greedy"),
-             "opening_plies": 3, "seed": 5} | changes
-    return Question(STORM.rules, **given)
+    given: dict[str, Any] = {"plies": (12, 15), "valuation": "exact",
+                             "players": ("random", "greedy"), "opening_plies": 3, "seed": 5}
+    return Question(STORM.rules, **given | changes)
 
 
-def here(function: Any, tasks: Sequence[Any], on_done: Any) -> None:
+def here(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    on_done: Callable[[int, Result], None] = ignore,
+) -> list[Result]:
     """Tasks in reverse order, as workers might finish them."""
+    results: dict[int, Result] = {}
     for index in reversed(range(len(tasks))):
-        on_done(index, function(tasks[index]))
+        results[index] = function(tasks[index])
+        on_done(index, results[index])
+    return [results[index] for index in range(len(tasks))]
 
 
 def same(one: Dataset, other: Dataset) -> bool:
@@ -87,7 +95,7 @@ def test_workers_and_stops_change_nothing(tmp_path: Path) -> None:
 
     made: list[int] = []
 
-    def stopping(function: Any, tasks: Sequence[Any], on_done: Any) -> None:
+    def stopping(function: Any, tasks: Any, on_done: Any = None) -> Any:
         for index, task in enumerate(tasks):
             if len(made) == 2:
                 raise KeyboardInterrupt
@@ -97,9 +105,9 @@ def test_workers_and_stops_change_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         make_dataset(asked, 300, tmp_path / "c", stopping)
 
-    def counting(function: Any, tasks: Sequence[Any], on_done: Any) -> None:
+    def counting(function: Any, tasks: Any, on_done: Any = None) -> Any:
         made.extend(task.number for task in tasks)
-        here(function, tasks, on_done)
+        return here(function, tasks, on_done)
 
     assert same(straight, make_dataset(asked, 300, tmp_path / "c", counting))
     assert made[2:]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,16 @@ import pytest
 from places import DATA
 
 from agents.solve.perfect_play import PerfectPlay
-from castle_env import AgentError, Game, Position, Ruleset, load_ruleset, make_agent
+from castle_env import (
+    Agent,
+    AgentError,
+    BaseAgent,
+    Game,
+    Position,
+    Ruleset,
+    load_ruleset,
+    make_agent,
+)
 from castle_env.position import PositionArray, unstack
 from castle_env.symmetry import map_bits
 from experiments.cli import main
@@ -34,6 +44,7 @@ RECORDS = json.loads((DATA / "exact_values.json").read_text("utf-8"))
 # B moves, wins by 6 with its best moves and can as well draw or lose.
 TURNING = next(record for record in RECORDS["positions"] if record["position"].endswith("1,0 13"))
 AGENTS = ("random", "greedy", "alphabeta:2")
+Regret = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +57,7 @@ def small_play() -> PerfectPlay:
     return PerfectPlay(SMALL)
 
 
-class Perfect:
+class Perfect(BaseAgent):
     """Takes the last of the best moves, or with `sign` -1 of the worst."""
 
     def __init__(self, play: PerfectPlay, sign: int = 1) -> None:
@@ -80,7 +91,7 @@ def turned(position: Position, symmetry: tuple[Any, Any]) -> Position:
     ("Sc", 6, 0, False), ("Se", 6, 0, False), ("Ne", 1, 5, False), ("Sd", 0, 6, True),
     ("E1", 0, 6, True), ("Na", -1, 7, True), ("W2", -2, 8, True)])
 def test_a_choice_in_a_known_position(
-    storm_play: Any, move: str, value: int, regret_of_it: int, loses_win: bool
+    storm_play: PerfectPlay, move: str, value: int, regret_of_it: int, loses_win: bool
 ) -> None:
     decision = decisions.judge(storm_play, choice(TURNING, move))
     assert (decision.position, decision.action) == (TURNING["position"], move)
@@ -88,7 +99,7 @@ def test_a_choice_in_a_known_position(
     assert (decision.regret, decision.loses_win) == (regret_of_it, loses_win)
 
 
-def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play: Any) -> None:
+def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play: PerfectPlay) -> None:
     late = [record for record in RECORDS["positions"]
             if int(record["position"].split()[-1]) >= 12][:6]
     assert late
@@ -104,7 +115,7 @@ def test_values_agree_with_the_referee_in_all_symmetric_images(storm_play: Any) 
                 int(symmetry[1][action]): value for action, value in known.items()}
 
 
-def test_a_position_and_its_images_count_once_for_each_agent(storm_play: Any) -> None:
+def test_a_position_and_its_images_count_once_for_each_agent(storm_play: PerfectPlay) -> None:
     first = choice(TURNING, "Sd")
     position = STORM.parse_position(TURNING["position"])
     square_map, action_map = STORM.symmetries()[3]
@@ -143,9 +154,10 @@ def test_rows_of_hand_made_decisions() -> None:
 # Agents
 
 
-def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play: Any) -> None:
+def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play: PerfectPlay) -> None:
     plies = range(2, SMALL.rules.max_plies)
-    agents = [Perfect(small_play), make_agent("random", SMALL), Perfect(small_play, -1)]
+    agents: list[Agent] = [
+        Perfect(small_play), make_agent("random", SMALL), Perfect(small_play, -1)]
     choices = [made for agent in agents for made in (
         *choices_in_own_games(SMALL, agent, 8, plies, 0),
         *choices_in_random_play(SMALL, agent, 8, plies, 0))]
@@ -160,7 +172,7 @@ def test_perfect_play_has_no_regret_and_the_worst_has_most(small_play: Any) -> N
     assert worst.lost_wins > 0
 
 
-def test_greedy_is_between_random_and_perfect_late_in_storm(storm_play: Any) -> None:
+def test_greedy_is_between_random_and_perfect_late_in_storm(storm_play: PerfectPlay) -> None:
     plies = range(11, STORM.rules.max_plies)
     choices = [made for name in ("random", "greedy") for made in choices_in_random_play(
         STORM, make_agent(name, STORM), 16, plies, 1)]
@@ -188,7 +200,9 @@ def test_games_go_on_from_the_choices_and_random_play_is_the_same_for_all() -> N
     assert two != choices_in_random_play(SMALL, random, 5, plies, 1)
 
 
-def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play: Any) -> None:
+def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(
+    small_play: PerfectPlay
+) -> None:
     def measured(names: list[str], seed: int) -> list[Decision]:
         agents = [make_agent(name, SMALL) for name in names]
         return [decision for decision in choose_and_judge(small_play, agents, games=4, positions=4,
@@ -207,7 +221,7 @@ def test_decisions_depend_on_the_seed_and_not_on_who_else_is_measured(small_play
 @pytest.fixture
 def castle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Any:
+) -> Regret:
     """Runs `castle regret` on a small ruleset in an empty folder; status, output, errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -231,7 +245,9 @@ def results(folder: Path) -> Any:
     return json.loads((folder / "results.json").read_text("utf-8"))["results"]
 
 
-def test_command_writes_results_report_and_pictures(castle: Any, tmp_path: Path) -> None:
+def test_command_writes_results_report_and_pictures(
+    castle: Regret, tmp_path: Path
+) -> None:
     sizes = ("--games", 5, "--positions", 4, "--from-ply", 0, "--opening-plies", 2)
     status, output, errors = castle(*AGENTS, *sizes, "--name", "a")
     assert (status, "report: runs/a/report.md" in output) == (0, True), errors
@@ -270,7 +286,7 @@ def test_command_writes_results_report_and_pictures(castle: Any, tmp_path: Path)
     (["random", "--opening-plies", 5], ["opening_plies is 5", "0 to 4"]),
     (["gready"], ["'gready'", "greedy"])])
 def test_bad_input_is_one_message_and_nothing_is_written(
-    castle: Any, tmp_path: Path, arguments: list[Any], mentioned: list[str]
+    castle: Regret, tmp_path: Path, arguments: list[Any], mentioned: list[str]
 ) -> None:
     status, output, errors = castle(*arguments)
     assert (status, output) == (2, "")
@@ -286,7 +302,7 @@ def test_other_modes_have_no_exact_values() -> None:
 
 
 def test_ctrl_c_leaves_nothing(
-    castle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    castle: Regret, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: list[Choice] = []
 

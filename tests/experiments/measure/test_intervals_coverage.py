@@ -7,9 +7,9 @@ deviations of the share.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from experiments.measure import strengths
@@ -91,13 +91,14 @@ def test_means_over_seeds() -> None:
 
 def moves(
     rng: np.random.Generator, games: int, share: float
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Regrets of moves and their games: so many throw away 1, 2, ... VP, more in some games."""
     sizes = rng.integers(2, 11, games)
     clusters = np.repeat(np.arange(games), sizes)
     chances = rng.beta(9 * share, 9 * (1 - share), games)[clusters]
     worse = rng.random(len(clusters)) < chances
-    return worse * rng.geometric(0.5, len(clusters)).astype(np.float64), clusters
+    regrets = np.where(worse, rng.geometric(0.5, len(clusters)), 0)
+    return regrets.astype(np.float64), clusters
 
 
 @pytest.mark.parametrize(("games", "share"), [(24, 0.3), (40, 0.15)])
@@ -118,7 +119,7 @@ def test_shares_of_moves_in_clusters(games: int, share: float) -> None:
 def test_regret_in_strata(count: int) -> None:
     shares = np.linspace(0.1, 0.5, 10)
 
-    def strata(rng: np.random.Generator) -> list[Any]:
+    def strata(rng: np.random.Generator) -> list[npt.NDArray[np.float64]]:
         return [(rng.random(count) < share) * rng.geometric(0.5, count).astype(np.float64)
                 for share in shares]
 
@@ -132,7 +133,7 @@ def drawn_margins(rng: np.random.Generator, games: int, mean: float) -> dict[str
     return {str(margin): int(count) for margin, count in zip(MARGINS, drawn, strict=True) if count}
 
 
-def chances_of_margins(mean: float) -> np.ndarray[Any, Any]:
+def chances_of_margins(mean: float) -> npt.NDArray[np.float64]:
     chances = np.exp(-((MARGINS - mean) / 2.5)**2 / 2)
     return np.asarray(chances / chances.sum())
 
@@ -142,14 +143,14 @@ def test_komi(games: int, mean: float) -> None:
     everybody = {str(margin): round(1e9 * chance) for margin, chance in zip(
         MARGINS, chances_of_margins(mean), strict=True)}
     truth = komi_of(everybody, 0).estimate
-    assert_holds(lambda rng: komi_of(drawn_margins(rng, games, mean), int(rng.integers(1e9))),
+    assert_holds(lambda rng: komi_of(drawn_margins(rng, games, mean), int(rng.integers(10**9))),
                  truth)
 
 
 def test_costs_of_restrictions_as_played() -> None:
     means = [float(MARGINS @ chances_of_margins(mean)) for mean in (-1.0, 1.0)]
     assert_holds(lambda rng: margin_cost(drawn_margins(rng, 100, -1.0),
-                                         drawn_margins(rng, 200, 1.0), 0, int(rng.integers(1e9))),
+                                         drawn_margins(rng, 200, 1.0), 0, int(rng.integers(10**9))),
                  means[1] - means[0])
 
 
@@ -160,7 +161,7 @@ def test_skill_traces() -> None:
     truth = skill_trace(ladder).estimate
     assert_holds(lambda rng: skill_trace(
         [[tuple(rng.multinomial(200, (win, tie, 1 - win - tie)))] for win, tie in results],
-        int(rng.integers(1e9))), truth)
+        int(rng.integers(10**9))), truth)
 
 
 # Ratings: all at once
@@ -168,14 +169,15 @@ def test_skill_traces() -> None:
 
 def ladder(
     rng: np.random.Generator, players: int, gap: float, games: int, count: int
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Strengths (n,) so many points of Elo apart, and wins of row against column, (count, n, n)."""
-    truth = -np.arange(players) * gap / ELO_SCALE
+    truth = (-np.arange(players) * gap / ELO_SCALE).astype(np.float64)
     truth -= truth.mean()
     chance = 1 / (1 + np.exp(truth - truth[:, np.newaxis]))
     upper = np.triu(np.ones((players, players), dtype=np.bool_), 1)
     wins = rng.binomial(games, chance, (count, players, players)) * upper
-    return truth, wins + ((games - wins) * upper).transpose(0, 2, 1)
+    both = wins + ((games - wins) * upper).transpose(0, 2, 1)
+    return truth, both.astype(np.int64)
 
 
 @pytest.mark.parametrize(("players", "gap"), [(2, 100), (8, 200), (8, 300), (10, 400)])

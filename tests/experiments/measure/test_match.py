@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, Positional, game_of_source, name_of
+from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, Indices, Positional, game_of_source, name_of
 
 from agents.openings import longest_opening
-from castle_env import Game, OptionError, make_agent
+from castle_env import Agent, BaseAgent, Game, OptionError, make_agent
 from castle_env.game_file import format_game, parse_games
 from castle_env.game_record import GameRecord, record_game
 from castle_env.position import PositionArray
@@ -28,8 +28,8 @@ class Named(Positional):
         self.name = name
 
 
-def agents(game: Game, *names: str) -> Any:
-    return tuple(make_agent(name, game) for name in names)
+def agents(game: Game, first: str, second: str) -> tuple[Agent, Agent]:
+    return make_agent(first, game), make_agent(second, game)
 
 
 def openings(records: list[GameRecord]) -> list[tuple[int, ...]]:
@@ -80,7 +80,8 @@ def test_points_are_those_of_the_match_it_plays() -> None:
 
 
 def test_same_seed_same_games_and_advance_hears_of_all() -> None:
-    game, played = game_of_source("sudden-death"), []
+    game = game_of_source("sudden-death")
+    played: list[int] = []
     pair = agents(game, "mcts:8", "greedy")
     one = play_match(game, pair, 140, 2, 5, played.append)
     assert one == play_match(game, pair, 140, 2, 5)
@@ -113,7 +114,8 @@ def test_no_chance_no_openings_no_new_games() -> None:
 
 def alone(game: Game, record: GameRecord, player: Positional) -> GameRecord:
     """The game that comes of the record's opening when nothing else is played beside it."""
-    states, actions = game.initial_states(1), []
+    states = game.initial_states(1)
+    actions: list[int] = []
     while not game.terminals(states)[0]:
         action = (record.actions[len(actions)] if len(actions) < record.opening_plies
                   else int(player.select_actions(states, np.random.default_rng(0))[0]))
@@ -134,7 +136,7 @@ def test_short_games_count_no_more_than_long_ones(source: dict[str, Any] | str) 
     assert [alone(game, record, pair[0]) for record in records] == records
 
 
-class Asked:
+class Asked(BaseAgent):
     """Plays at random and remembers for how many games at once it was asked."""
 
     name = "asked"
@@ -143,7 +145,7 @@ class Asked:
         self._game = game
         self.sizes: list[int] = []
 
-    def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Any:
+    def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Indices:
         self.sizes.append(len(states))
         return self._game.random_actions(states, rng)
 
@@ -189,10 +191,10 @@ def test_the_longest_opening_leaves_a_game_to_play(source: dict[str, Any] | str)
 def test_an_illegal_choice_is_no_game() -> None:
     game = game_of_source("storm")
 
-    class Stubborn:
+    class Stubborn(BaseAgent):
         name = "stubborn"
 
-        def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Any:
+        def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Indices:
             return np.zeros(len(states), dtype=np.int64)
 
     with pytest.raises(ValueError, match="illegal"):

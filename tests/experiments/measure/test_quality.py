@@ -1,6 +1,7 @@
 """Measures of games: each against a value worked out by hand."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from experiments.measure.quality import METRICS, Trace, leads, quality, skill_tr
 STORM, SUDDEN_DEATH = (Game(load_ruleset(name)) for name in ("storm", "sudden-death"))
 
 
-def trace(winner: int | None, leads: list[float], **changes: object) -> Trace:
+def trace(winner: int | None, leads: list[float], **changes: Any) -> Trace:
     whole = Trace(winner, 0 if winner is None else 3 - 6 * winner, False, len(leads) + 3,
                   np.array(leads, dtype=np.float64), np.zeros((2, len(leads))),
                   np.full(len(leads) - 1, 5), 0.5, 0.25)

@@ -10,24 +10,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from agents.tasks import map_here
+from agents.tasks import ignore, map_here
 from castle_env import AgentError, Game, load_ruleset
 from castle_env.agent import _registered
 from castle_env.errors import OptionError
+from castle_env.position import PositionArray
 from experiments.commands import score as command
 from experiments.commands.score import ScoreOptions, row_columns
 from experiments.measure import score as protocol
 from experiments.measure.intervals import stratified_mean_interval
 from experiments.measure.match import PANEL
 from experiments.measure.score import LATER_PLIES, chance, load_openings, move_rows, score
-from experiments.measure.truth_set import shipped_truth_set
+from experiments.measure.truth_set import TruthSet, shipped_truth_set
 
 GAMES = {mode: Game(load_ruleset(mode)) for mode in ("storm", "sudden-death")}
 STORM = GAMES["storm"]
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Any:
+def small(monkeypatch: pytest.MonkeyPatch) -> TruthSet:
     """The protocol with a few openings and positions of each ply."""
     truth = shipped_truth_set().first_of_each_ply(5)
     monkeypatch.setattr(protocol, "shipped_truth_set", lambda: truth)
@@ -108,12 +109,12 @@ def test_the_random_player_scores_what_chance_says() -> None:
         assert abs(played.regret.estimate - expected.regret.estimate) < 5 * error
 
 
-def test_the_order_in_which_tasks_are_done_changes_nothing(small: Any) -> None:
-    def backwards(function: Any, tasks: Any, on_done: Any) -> Any:
+def test_the_order_in_which_tasks_are_done_changes_nothing(small: TruthSet) -> None:
+    def backwards(function: Any, tasks: Any, on_done: Any = ignore) -> Any:
         results = map_here(function, tasks[::-1], on_done)
         return results[::-1]
 
-    done = []
+    done: list[int] = []
     here = score(STORM, "greedy", map_here, done.append)
     assert here == score(STORM, "greedy", backwards)
     assert len(done) == protocol.task_count(STORM, "greedy")
@@ -123,7 +124,7 @@ def test_the_order_in_which_tasks_are_done_changes_nothing(small: Any) -> None:
     assert here.moves[0].moves == len(small)
 
 
-def test_sudden_death_has_points_alone(small: Any) -> None:
+def test_sudden_death_has_points_alone(small: TruthSet) -> None:
     found = score(GAMES["sudden-death"], "random", map_here)
     assert found.moves == ()
     assert [row.games for row in found.points] == [12] * 3
@@ -132,7 +133,7 @@ def test_sudden_death_has_points_alone(small: Any) -> None:
 
 @pytest.mark.parametrize("mode", GAMES)
 def test_the_command_writes_table_row_and_results(
-    small: Any, mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small: TruthSet, mode: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ScoreOptions(agent="greedy", mode=mode, runs=tmp_path, name="one",
                            json=tmp_path / "score.json")
@@ -157,11 +158,11 @@ def test_an_agent_that_is_unknown_leaves_no_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_an_agent_of_ones_own_is_scored(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_of_ones_own_is_scored(small: TruthSet, monkeypatch: pytest.MonkeyPatch) -> None:
     class First:
         name = "first"
 
-        def select_actions(self, states: Any, rng: Any) -> Any:
+        def select_actions(self, states: PositionArray, rng: np.random.Generator) -> Any:
             return STORM.legal_action_masks(states).argmax(axis=1)
 
     monkeypatch.setitem(_registered, "first", lambda arguments, game: First())

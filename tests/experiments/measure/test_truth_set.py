@@ -100,14 +100,14 @@ def test_the_same_seed_makes_the_same_file(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Any:
+def copy(tmp_path: Path) -> Path:
     """A small truth set in a file."""
     path = tmp_path / "truth.npz"
     save_truth_set(path, shipped_truth_set().first_of_each_ply(1, 12))
     return path
 
 
-def test_damage_is_noticed(copy: Any) -> None:
+def test_damage_is_noticed(copy: Path) -> None:
     assert len(load_truth_set(copy)) == 4
     data = bytearray(copy.read_bytes())
     data[len(data) // 2] ^= 1
@@ -120,7 +120,7 @@ def test_damage_is_noticed(copy: Any) -> None:
     ({"positions": 5}, "has 4 states"), ({"format": 2}, "format 2; allowed: 1"),
     ({"sources": None}, "allowed: a JSON object with")])
 def test_a_card_that_tells_something_else_is_refused(
-    copy: Any, changes: dict[str, Any], message: str
+    copy: Path, changes: dict[str, Any], message: str
 ) -> None:
     card = copy.with_suffix(".json")
     card.write_text(json.dumps(json.loads(card.read_text()) | changes))

@@ -8,7 +8,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from narrow import narrow, present
 from PIL import Image
+from PIL.GifImagePlugin import GifImageFile
 
 from agents.runs import RunError
 from castle_env import Game, OptionError, load_ruleset
@@ -116,8 +118,9 @@ def test_gif(file: Path, tmp_path: Path) -> None:
     run(Replay(file, gif=tmp_path / "game.gif", seconds=0.5))
     saved = some_game()
     with Image.open(tmp_path / "game.gif") as picture:
-        assert picture.n_frames == saved.plies + 1
-        for index in range(picture.n_frames):
+        count = narrow(picture, GifImageFile).n_frames
+        assert count == saved.plies + 1
+        for index in range(count):
             picture.seek(index)
             assert picture.info["duration"] == (1500 if index == saved.plies else 500)
         shown = np.asarray(picture.convert("RGB")).astype(int)
@@ -222,7 +225,7 @@ def test_the_page_tells_each_position_in_text_beside_its_board() -> None:
         assert beside.index("ana &lt;i&gt;") < beside.index("bo &amp; co")
         assert re.findall(r"<b>(\d+) VP</b>", beside) == list(map(str, view.totals))
         assert re.findall(r"in hand (\d)", beside) == list(map(str, view.hands))
-    size = int(re.search(r"figure svg text \{ font-size: (\d+)px", text)[1])
+    size = int(present(re.search(r"figure svg text \{ font-size: (\d+)px", text))[1])
     assert size * 358 / HEIGHT > 10  # on a telephone 390 points wide, with its margins
 
 

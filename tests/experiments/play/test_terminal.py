@@ -9,6 +9,7 @@ import select
 import subprocess
 import sysconfig
 import termios
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ SMALL = Game(Ruleset.from_dict({"name": "small", "mode": "storm", "factions_per_
 
 
 @pytest.fixture
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-         capsys: pytest.CaptureFixture[str]) -> Any:
+def play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
     """Plays with piped lines in an empty folder, by default a game of four plies; what it printed.
     """
     monkeypatch.chdir(tmp_path)
@@ -65,7 +67,7 @@ def names(game: GameRecord) -> list[str]:
 # Playing
 
 
-def test_a_whole_game_of_two_persons(play: Any) -> None:
+def test_a_whole_game_of_two_persons(play: Callable[..., str]) -> None:
     output = play("W3\nnd\n\n sC \nE5\nboard\nquit\nW3\n", seat="both", save_games=Path("g.castle"))
     assert "A> W3" in output
     assert "B> nd" in output
@@ -81,7 +83,7 @@ def test_a_whole_game_of_two_persons(play: Any) -> None:
     assert output.count("over> ") == 2  # `board` and `quit`; nothing is read after that
 
 
-def test_the_end_of_the_input_leaves_the_game(play: Any) -> None:
+def test_the_end_of_the_input_leaves_the_game(play: Callable[..., str]) -> None:
     output = play("W3\nNd", seat="both", save_games=Path("g.castle"))
     assert re.search(r"Left at ply 2, A to B \d+ to \d+ VP: W3 Nd$", output.strip())
     assert only_game("g.castle").outcome is None
@@ -89,7 +91,7 @@ def test_the_end_of_the_input_leaves_the_game(play: Any) -> None:
     assert not Path("none.castle").exists()
 
 
-def test_moves_by_their_numbers(play: Any) -> None:
+def test_moves_by_their_numbers(play: Callable[..., str]) -> None:
     legal = [SMALL.format_action(action) for action in SMALL.legal_actions(SMALL.initial_state())]
     output = play("moves\n3\n", seat="both", save_games=Path("g.castle"))
     assert re.findall(r" *(\d+) ([NSWE]\w)(?:  |\n)", output) == [
@@ -97,14 +99,14 @@ def test_moves_by_their_numbers(play: Any) -> None:
     assert names(only_game("g.castle")) == [legal[2]]
 
 
-def test_steps_of_sudden_death(play: Any) -> None:
+def test_steps_of_sudden_death(play: Callable[..., str]) -> None:
     output = play("Nc\nW3\nc4c5\nmoves\n", mode="sudden-death", seat="both",
                   save_games=Path("g.castle"))
     assert "A played c4c5" in output
     assert names(only_game("g.castle")) == ["Nc", "W3", "c4c5"]
 
 
-def test_the_agent_begins_against_seat_1(play: Any) -> None:
+def test_the_agent_begins_against_seat_1(play: Callable[..., str]) -> None:
     output = play("1\n", seat="1", save_games=Path("g.castle"))
     assert output.index("A played") < output.index("B> 1")
     saved = only_game("g.castle")
@@ -112,7 +114,7 @@ def test_the_agent_begins_against_seat_1(play: Any) -> None:
     assert saved.plies == 3
 
 
-def test_from_a_position(play: Any) -> None:
+def test_from_a_position(play: Callable[..., str]) -> None:
     start = SMALL.apply(SMALL.initial_state(), SMALL.parse_action("W3"))
     play("Nd\n", seat="both", start=SMALL.format_position(start), save_games=Path("g.castle"))
     saved = only_game("g.castle")
@@ -120,7 +122,7 @@ def test_from_a_position(play: Any) -> None:
     assert names(saved) == ["Nd"]
 
 
-def test_forced_passes_need_nobody(play: Any) -> None:
+def test_forced_passes_need_nobody(play: Callable[..., str]) -> None:
     Path("blocked.toml").write_text(f"mode = 'storm'\nstrongholds = {BLOCKED['strongholds']}\n")
     output = play("moves\nboard\n", ruleset="blocked.toml", seat="both")
     assert "Over at ply 16, a draw" in output
@@ -129,7 +131,7 @@ def test_forced_passes_need_nobody(play: Any) -> None:
         play("undo\n", ruleset="blocked.toml", seat="both")
 
 
-def test_two_agents_play_by_themselves(play: Any) -> None:
+def test_two_agents_play_by_themselves(play: Callable[..., str]) -> None:
     output = play("new\n", seat="none", first="greedy", save_games=Path("g.castle"))
     assert output.count("Over at ply 4") == 2
     first, second = read_games("g.castle")
@@ -142,7 +144,7 @@ def test_two_agents_play_by_themselves(play: Any) -> None:
 # Commands
 
 
-def test_undo_goes_back_to_the_last_choice(play: Any) -> None:
+def test_undo_goes_back_to_the_last_choice(play: Callable[..., str]) -> None:
     output = play("W3\nundo\nW3\nundo\n",
                   save_games=Path("g.castle"))
     replies = re.findall(r"B played (\w+)", output)
@@ -152,13 +154,13 @@ def test_undo_goes_back_to_the_last_choice(play: Any) -> None:
     assert not Path("g.castle").exists()
 
 
-def test_undo_after_the_end(play: Any) -> None:
+def test_undo_after_the_end(play: Callable[..., str]) -> None:
     play("W3\nNd\nSc\nE5\nundo\nW4\n", seat="both", save_games=Path("g.castle"))
     assert names(only_game("g.castle")) == ["W3", "Nd", "Sc", "W4"]
 
 
 @pytest.mark.parametrize("moves", ["", "W3\nNd\n"])
-def test_why_and_hint_tell_the_values_of_the_moves(play: Any, moves: Any) -> None:
+def test_why_and_hint_tell_the_values_of_the_moves(play: Callable[..., str], moves: str) -> None:
     output = play(f"{moves}why\nhint\n", seat="both")
     state = SMALL.initial_state()
     for name in moves.split():
@@ -176,19 +178,19 @@ def test_why_and_hint_tell_the_values_of_the_moves(play: Any, moves: Any) -> Non
     assert f"\nA {told[3]}.\nMargin" in output
 
 
-def test_values_are_seen_from_the_player_to_move(play: Any) -> None:
+def test_values_are_seen_from_the_player_to_move(play: Callable[..., str]) -> None:
     output = play("W3\nhint\n", seat="both")
     state = SMALL.apply(SMALL.initial_state(), SMALL.parse_action("W3"))
     assert f": B {in_words(analyse_moves(SMALL, state).best_value, None)}\n" in output
 
 
-def test_help_lists_all_commands(play: Any) -> None:
+def test_help_lists_all_commands(play: Callable[..., str]) -> None:
     output = play("help\n", seat="both")
     for command in ("moves", "hint", "why", "undo", "board", "save", "new", "help", "quit"):
         assert re.search(rf"^{command}\b", output, re.MULTILINE)
 
 
-def test_save_writes_new_files_and_its_own_again(play: Any) -> None:
+def test_save_writes_new_files_and_its_own_again(play: Callable[..., str]) -> None:
     output = play("W3\nsave a game.castle\nNd\nsave a game.castle\n", seat="both")
     assert output.count("Saved: a game.castle") == 2
     assert names(only_game("a game.castle")) == ["W3", "Nd"]
@@ -210,8 +212,9 @@ def test_save_writes_new_files_and_its_own_again(play: Any) -> None:
     ("hint now", "'hint now' is no action"), ("pass", "only when no other"),
     ("\ufffd\0", "is no action"),
     ("save", "needs the name")])
-def test_a_wrong_line_changes_nothing(play: Any, capsys: pytest.CaptureFixture[str], line: Any,
-                                      message: Any) -> None:
+def test_a_wrong_line_changes_nothing(
+    play: Callable[..., str], capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
     with pytest.raises(OptionError, match=r"^lines of the input .* nothing: 1,") as caught:
         play(f"{line}\nW3\n", seat="both", save_games=Path("g.castle"))
     assert repr(line[:80]) in str(caught.value)
@@ -229,13 +232,15 @@ def test_players_of_each_seat() -> None:
     assert players_of(rules, "none", "mcts:9") == ("ppo-storm", "mcts:9")
 
 
-def test_the_same_seed_and_moves_bring_the_same_replies(play: Any) -> None:
+def test_the_same_seed_and_moves_bring_the_same_replies(play: Callable[..., str]) -> None:
     outputs = [play("1\n1\n", seed=seed) for seed in (1, 1, 2, 3, 4)]
     assert outputs[0] == outputs[1]
     assert len(set(outputs)) > 1
 
 
-def test_the_page_gets_the_game_and_the_players(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_gets_the_game_and_the_players(
+    play: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     served: list[Any] = []
     monkeypatch.setattr("experiments.web.serve", lambda *args, **keys: served.append((args, keys)))
     play("", mode="sudden-death", seat="1", against="greedy", seed=None, web=True, port=0,
@@ -300,8 +305,9 @@ def test_what_a_task_raises_comes_out() -> None:
     assert interruptible(lambda: 3) == 3
 
 
-def test_ctrl_c_while_a_person_thinks_keeps_the_game(play: Any,
-                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_a_person_thinks_keeps_the_game(
+    play: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = iter(["W3"])
 
     def ask(self: Terminal, prompt: str) -> str:
@@ -419,7 +425,7 @@ def saved_game(path: str, *moves: str, players: tuple[str, str] = ("human", "gre
     Path(path).write_text(format_game(record))
 
 
-def test_a_saved_game_goes_on_against_its_agent(play: Any) -> None:
+def test_a_saved_game_goes_on_against_its_agent(play: Callable[..., str]) -> None:
     saved_game("g.castle", "W3")
     before = Path("g.castle").read_bytes()
     play("1\n", ruleset=None, load=Path("g.castle"), against=None, seed=None,
@@ -430,7 +436,7 @@ def test_a_saved_game_goes_on_against_its_agent(play: Any) -> None:
     assert Path("g.castle").read_bytes() == before
 
 
-def test_what_is_undone_and_what_is_a_variation_of_a_loaded_game(play: Any) -> None:
+def test_what_is_undone_and_what_is_a_variation_of_a_loaded_game(play: Callable[..., str]) -> None:
     variation = Variation(0, (SMALL.parse_action("Nc"),))
     record = record_game(SMALL.rules, [SMALL.parse_action("W3")], variations=(variation,))
     Path("g.castle").write_text(format_game(record))
@@ -449,7 +455,7 @@ def test_a_file_seats_agents_that_read_no_files(players: Any, seats: Any) -> Non
 
 
 @pytest.mark.parametrize("others", [{"ruleset": "storm"}, {"start": "6"}, {"seed": 0}])
-def test_a_file_tells_its_own_game(play: Any, others: Any) -> None:
+def test_a_file_tells_its_own_game(play: Callable[..., str], others: dict[str, Any]) -> None:
     saved_game("g.castle", "W3")
     with pytest.raises(OptionError, match=rf"--load with {next(iter(others))}; allowed: none"):
         play("", **{"ruleset": None, "against": None, "seed": None, "load": Path("g.castle")}

@@ -2,7 +2,6 @@
 
 import io
 import math
-from typing import Any
 
 import pytest
 import rich.console
@@ -32,11 +31,11 @@ RECORDS = [GameRecord(load_ruleset("storm"), (action,),
 UNKNOWN = Interval(2, float("nan"), float("nan"))
 
 
-def shown(table: Any) -> Any:
+def shown(table: Table) -> str:
     """What the terminal would show."""
-    console = rich.console.Console(file=io.StringIO(), width=200, color_system=None)
-    console.print(to_rich(table))
-    return console.file.getvalue()
+    written = io.StringIO()
+    rich.console.Console(file=written, width=200, color_system=None).print(to_rich(table))
+    return written.getvalue()
 
 
 def test_markdown() -> None:

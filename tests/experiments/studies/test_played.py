@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from narrow import narrow
 from quick_pictures import quick_pictures
 
 from castle_env import Game, Ruleset, load_ruleset
@@ -22,7 +23,7 @@ from experiments.studies.played.findings import (
     played_findings,
     played_sentences,
 )
-from experiments.studies.rulesets.study import Played
+from experiments.studies.rulesets.study import Played, RulesetStudy
 
 SMALL = """\
 description = "How steps are played"
@@ -45,7 +46,7 @@ STORM = load_ruleset("storm")
 
 
 def test_cells_of_a_study() -> None:
-    study = parse_study(SMALL, "small")
+    study = narrow(parse_study(SMALL, "small"), RulesetStudy)
     cells = study.cells()
     assert {cell.kind for cell in cells} == {"match", "restricted-match"}
     first = [cell for cell in cells if cell.rules is study.rulesets["free",]]
@@ -58,12 +59,12 @@ def test_cells_of_a_study() -> None:
 
 
 def test_shipped_studies_are_played() -> None:
-    readings = load_study("sudden-death-readings")
+    readings = narrow(load_study("sudden-death-readings"), RulesetStudy)
     assert len(readings.rulesets) == len({rules.digest for rules in readings.rulesets.values()})
     assert {rules.entry_lanes for rules in readings.rulesets.values()} == {
         "own_axis", "central", "home_edge", "all"}
     for name in ("played-storm", "played-sudden-death"):
-        study = load_study(name)
+        study = narrow(load_study(name), RulesetStudy)
         assert study.played is not None
         assert not study.exact
         assert len(study.rulesets) == 1
@@ -156,7 +157,7 @@ def rows(folder: Path) -> dict[str, Row]:
 
 
 def test_costs_follow_from_the_cells(rows: dict[str, Row]) -> None:
-    study = parse_study(SMALL, "small")
+    study = narrow(parse_study(SMALL, "small"), RulesetStudy)
     costs = played_findings(study, rows).costs
     assert [(cost.labels, cost.seat) for cost in costs] == [
         ((name,), seat) for name in ("free", "must-push") for seat in (0, 1)]
@@ -169,16 +170,17 @@ def test_costs_follow_from_the_cells(rows: dict[str, Row]) -> None:
 
 
 def test_answer_has_three_sentences(rows: dict[str, Row]) -> None:
-    study = parse_study(SMALL, "small")
+    study = narrow(parse_study(SMALL, "small"), RulesetStudy)
     sentences = played_sentences(study, played_findings(study, rows))
     assert len(sentences) == 3
     assert "the first player scores" in sentences[0]
     assert "Of 2 readings" in sentences[1]
     assert "alphabeta:3 against alphabeta:2" in sentences[2]
     storm = Played(agents=("greedy",), games=4, restrictions=("never-captures",), depth=1)
-    single = parse_study("base = {mode = 'storm', factions_per_player = 4}\nexact = false\n"
-                         "[played]\nagents = ['greedy']\n"
-                         "restrictions = ['never-captures']\ndepth = 1\ngames = 4", "s")
+    single = narrow(parse_study(
+        "base = {mode = 'storm', factions_per_player = 4}\nexact = false\n"
+        "[played]\nagents = ['greedy']\n"
+        "restrictions = ['never-captures']\ndepth = 1\ngames = 4", "s"), RulesetStudy)
     assert single.played == storm
     found = played_findings(single, {cell.key: compute(cell) for cell in single.cells()})
     sentences = played_sentences(single, found)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from importlib import resources
@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from narrow import narrow
 from places import ROOT
 from quick_pictures import quick_pictures
 from small_runs import Castle, wait_until
 
 from agents.solve.storm_solver import Solver
-from castle_env import AgentError, Game, OptionError, Ruleset
+from castle_env import AgentError, Game, OptionError, Position, Ruleset
 from experiments.backend import LocalBackend
 from experiments.commands.ablate import Ablate
 from experiments.commands.ablate import run as run_ablate
 from experiments.commands.balance import Balance, run
 from experiments.studies import cells as cells_module
-from experiments.studies.cells import Cell, compute, read_cells, run_cells
+from experiments.studies.cells import Cell, Row, compute, read_cells, run_cells
 from experiments.studies.keys import StudyError
 from experiments.studies.load import load_study, parse_study, study_names
 from experiments.studies.rulesets.study import RulesetStudy
@@ -82,7 +83,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "b"
 
 
-def value_of(game: Game, position: Any) -> int:
+def value_of(game: Game, position: Position) -> int:
     """Player 0's margin; every line is followed, nothing remembered."""
     if game.is_terminal(position):
         first, second = game.victory_points(position)
@@ -101,7 +102,7 @@ def without_time(rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_combination_is_a_ruleset() -> None:
-    study = parse_study(SMALL, "small")
+    study = narrow(parse_study(SMALL, "small"), RulesetStudy)
     assert len(study.rulesets) == 8
     rules = study.rulesets["2", "edge", "three"]
     assert (rules.factions_per_player, rules.max_plies) == (2, 4)
@@ -114,21 +115,21 @@ def test_every_combination_is_a_ruleset() -> None:
 
 
 def test_cells_are_the_same_in_every_study_that_asks_for_them() -> None:
-    whole = parse_study(SMALL, "small")
+    whole = narrow(parse_study(SMALL, "small"), RulesetStudy)
     part = parse_study(SMALL.replace("values = [1, 2]", "values = [2]"), "part")
     assert {cell.key for cell in part.cells()} < {cell.key for cell in whole.cells()}
     rules = whole.rulesets["2", "edge", "three"]
     keys = {Cell("value", rules, {"opening_plies": plies}, seed).key
             for plies in (1, 2) for seed in (None, 0, 1)}
     assert len(keys) == 6
-    twice = parse_study("base = 'storm'\n[[vary]]\nkey = 'victory_points.captured'\n"
-                        "values = {default = 1, one = 1}", "twice")
+    twice = narrow(parse_study("base = 'storm'\n[[vary]]\nkey = 'victory_points.captured'\n"
+                               "values = {default = 1, one = 1}", "twice"), RulesetStudy)
     assert (len(twice.rulesets), len(twice.cells())) == (2, 1)
 
 
 def test_shipped_studies() -> None:
     assert {"storm-small", "storm-full", "storm-restricted"} <= set(study_names())
-    small, full = load_study("storm-small"), load_study("storm-full")
+    small, full = (narrow(load_study(name), RulesetStudy) for name in ("storm-small", "storm-full"))
     assert len({rules.digest for rules in small.rulesets.values()}) >= 200
     assert {rules.factions_per_player for rules in small.rulesets.values()} == {3, 4, 5, 6}
     assert len({rules.digest for rules in full.rulesets.values()}) >= 12
@@ -142,7 +143,7 @@ def test_shipped_results_hold_all_cells_of_their_studies() -> None:
                if isinstance(study := load_study(name), RulesetStudy) and study.exact]
     assert len(folders) == 4
     for folder in folders:
-        study = load_study(folder / "study.toml", "balance")
+        study = narrow(load_study(folder / "study.toml", "balance"), RulesetStudy)
         rows = read_cells(folder / "cells.jsonl")[0]
         assert {cell.key for cell in study.cells()} <= set(rows)
         assert findings_of(study, rows).answer in (folder / "report.md").read_text()
@@ -194,7 +195,7 @@ def test_value_cell_is_the_truth() -> None:
              for action in ONE.legal_actions(start)}
     assert result["value"] == value_of(ONE, start) == max(first.values())
     assert result["first_moves"] == first
-    chances: Counter[str] = Counter()
+    chances: defaultdict[str, Fraction] = defaultdict(Fraction)
     for action in ONE.legal_actions(start):
         after = ONE.apply(start, action)
         for reply in ONE.legal_actions(after):
@@ -222,7 +223,7 @@ def test_fairness() -> None:
 
 
 def test_what_restrictions_cost(done: Path) -> None:
-    study = parse_study(SMALL, "small")
+    study = narrow(parse_study(SMALL, "small"), RulesetStudy)
     rows = read_cells(done / "cells.jsonl")[0]
     rulesets = fairness_of(study, rows)
     assert [ruleset.labels for ruleset in rulesets] == list(study.rulesets)
@@ -253,8 +254,12 @@ def test_finished_cells_are_never_computed_twice(
 ) -> None:
     cells, file = parse_study(SMALL, "small").cells(), tmp_path / "cells.jsonl"
     computed: list[str] = []
-    monkeypatch.setattr(cells_module, "compute", lambda cell: (
-        computed.append(cell.key), compute(cell))[1])
+
+    def counted(cell: Cell) -> Row:
+        computed.append(cell.key)
+        return compute(cell)
+
+    monkeypatch.setattr(cells_module, "compute", counted)
 
     def stop(done: int) -> None:
         if len(computed) == 5:

@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
+from narrow import narrow
 from places import ROOT
 
 from experiments.commands.balance import Balance, run
 from experiments.studies.cells import Cell, compute, read_cells
 from experiments.studies.keys import StudyError
 from experiments.studies.load import load_study, parse_study
+from experiments.studies.rulesets.study import RulesetStudy
 from experiments.studies.solved.proofs import Proven, proofs_of, tables
 
 SMALL = """\
@@ -42,7 +44,7 @@ def test_values_and_bounds_are_told_with_their_rows(
     assert "| 2 | +3 in 3 | +3 in 3 |" in report
     assert "| 3 | +1 in 5 | +2 in 5 |" in report
     rows = read_cells(tmp_path / "one" / "cells.jsonl")[0]
-    study = parse_study(SMALL, "small")
+    study = narrow(parse_study(SMALL, "small"), RulesetStudy)
     proofs = proofs_of(study, rows)
     assert [proof.labels for proof in proofs] == list(study.rulesets)
     assert all(f"`{proof.cell}`" in report for proof in proofs)
@@ -55,7 +57,7 @@ def test_values_and_bounds_are_told_with_their_rows(
 
 
 def test_a_cell_is_the_same_each_time() -> None:
-    rules = parse_study(SMALL, "small").rulesets["6", "slide"]
+    rules = narrow(parse_study(SMALL, "small"), RulesetStudy).rulesets["6", "slide"]
     one, other = (compute(Cell("proof", rules, {"nodes": 30_000}))["result"] for _ in range(2))
     assert one == other
     assert 30_000 <= one["nodes"] < 30_100
@@ -85,7 +87,8 @@ def test_refuses_studies(text: str, said: str) -> None:
 
 def test_the_shipped_results_are_those_of_the_study() -> None:
     folder = ROOT / "docs" / "results" / "sudden-death-values"
-    study, rows = load_study(folder / "study.toml"), read_cells(folder / "cells.jsonl")[0]
+    study = narrow(load_study(folder / "study.toml"), RulesetStudy)
+    rows = read_cells(folder / "cells.jsonl")[0]
     assert {cell.key for cell in load_study("sudden-death-values").cells()} == set(rows)
     proofs = proofs_of(study, rows)
     assert len(proofs) == 80
@@ -94,7 +97,7 @@ def test_the_shipped_results_are_those_of_the_study() -> None:
 
 
 def test_the_shipped_study_has_every_reading() -> None:
-    study = load_study("sudden-death-values")
+    study = narrow(load_study("sudden-death-values"), RulesetStudy)
     readings = {(rules.entry_lanes, rules.entry_style, rules.steps_must_push)
                 for rules in study.rulesets.values()}
     assert len(readings) == 16

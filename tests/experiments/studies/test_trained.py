@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from narrow import narrow
 
 from agents.training import config
 from agents.training.config import RunConfig
@@ -16,7 +17,7 @@ from experiments.studies.cells import read_cells
 from experiments.studies.keys import StudyError
 from experiments.studies.load import load_study, parse_study
 from experiments.studies.trained.findings import find_trainings
-from experiments.studies.trained.study import BASE, config_of
+from experiments.studies.trained.study import BASE, TrainingStudy, config_of
 
 TINY = """
 description = "Tiny"
@@ -41,7 +42,7 @@ baselines = ["random"]
 
 
 def test_the_shipped_study_has_three_seeds_and_changes_one_thing_at_a_time() -> None:
-    study = load_study("ablation")
+    study = narrow(load_study("ablation"), TrainingStudy)
     assert all([cell.seed for cell in cells] == [0, 1, 2] for cells in study.variants.values())
     base = study.variants[BASE][0].params["config"]
     for variant, cells in study.variants.items():
@@ -97,7 +98,7 @@ def test_a_wrong_study_is_refused(old: str, new: str, message: str) -> None:
 
 
 def test_the_table_has_means_over_seeds() -> None:
-    study = parse_study(TINY, "tiny")
+    study = narrow(parse_study(TINY, "tiny"), TrainingStudy)
     rows = {}
     for cells in study.variants.values():
         for cell, rate in zip(cells, (0.4, 0.6), strict=True):
@@ -143,7 +144,8 @@ def test_variants_may_have_other_algorithms(monkeypatch: pytest.MonkeyPatch) -> 
     """Their options are their own; cells of the default are those that they always were."""
     monkeypatch.setattr(config, "CONFIGS", {**config.CONFIGS, "luck": Luck})
     monkeypatch.setattr("experiments.studies.trained.study.ALGORITHMS", ("ppo", "luck"))
-    study = parse_study(TINY + "'by luck' = {algorithm = 'luck', dice = 2}\n", "tiny")
+    more = TINY + "'by luck' = {algorithm = 'luck', dice = 2}\n"
+    study = narrow(parse_study(more, "tiny"), TrainingStudy)
     cells = study.variants["by luck"]
     assert [(cell.params["algorithm"], cell.seed) for cell in cells] == [("luck", 0), ("luck", 1)]
     assert config_of(cells[1].params, 1) == Luck(

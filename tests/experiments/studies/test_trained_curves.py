@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from narrow import narrow
 from quick_pictures import quick_pictures
 from sb3_contrib import MaskablePPO
 
@@ -16,7 +17,7 @@ from experiments.studies.trained import plain
 from experiments.studies.trained.findings import find_trainings
 from experiments.studies.trained.pictures import Point, curve_of
 from experiments.studies.trained.plain import PlainConfig, train_plain
-from experiments.studies.trained.study import PLAIN, config_of
+from experiments.studies.trained.study import PLAIN, TrainingStudy, config_of
 
 STORM = Game(load_ruleset("storm"))
 # Decisions in one rollout of one game; MaskablePPO itself has 2,048.
@@ -68,7 +69,7 @@ def test_an_unknown_algorithm_is_refused() -> None:
 
 
 def test_the_shipped_study_trains_three_ways_with_three_seeds() -> None:
-    study = load_study("curves")
+    study = narrow(load_study("curves"), TrainingStudy)
     assert [[cell.seed for cell in cells] for cells in study.variants.values()] == [[0, 1, 2]] * 3
     params = [cells[0].params for cells in study.variants.values()]
     assert [given.get("algorithm", "ppo") for given in params] == ["plain", "ppo", "az"]
@@ -103,7 +104,7 @@ evaluations = 3
 def test_the_report_shows_the_curves_of_trainings_that_were_measured_on_the_way(
     tmp_path: Path
 ) -> None:
-    study = parse_study(TINY, "tiny")
+    study = narrow(parse_study(TINY, "tiny"), TrainingStudy)
     (cell,) = study.cells()
     evaluations = [evaluation(1000 * k, k, 0.2 * k, 3.0 - k / 2) for k in range(4)]
     row = {"key": cell.key, "result": evaluations[-1] | {

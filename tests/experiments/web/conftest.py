@@ -2,27 +2,27 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browsing import BROWSER, DRIVER, WIDE, Page, browser, faults
+from selenium.webdriver import Chrome
 
 from experiments.web import serving
 
 
 @pytest.fixture(scope="session")
-def address() -> Iterator[Any]:
+def address() -> Iterator[str]:
     with serving() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def downloads(tmp_path_factory: Any) -> Any:
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("downloads")
 
 
 @pytest.fixture(scope="session")
-def driver(downloads: Path) -> Iterator[Any]:
+def driver(downloads: Path) -> Iterator[Chrome]:
     if BROWSER is None or DRIVER is None:
         pytest.skip("needs Chromium and its driver (Debian: apt-get install chromium "
                     "chromium-driver)")
@@ -31,14 +31,15 @@ def driver(downloads: Path) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def failures() -> Any:
+def failures() -> list[int]:
     """How many tests had failed when a page was asked for last: after one it is loaded anew."""
     return [0]
 
 
 @pytest.fixture
-def page(driver: Any, address: str, failures: list[int],
-         request: pytest.FixtureRequest) -> Iterator[Any]:
+def page(
+    driver: Chrome, address: str, failures: list[int], request: pytest.FixtureRequest
+) -> Iterator[Page]:
     """The page as somebody opens it who has been here before."""
     faults(driver)
     before, failures[0] = failures[0], request.session.testsfailed

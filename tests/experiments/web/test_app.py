@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from narrow import present
 from places import ROOT
 
 from agents.search.limited_search import LimitedAlphaBeta, parse_limits
@@ -48,23 +49,25 @@ from experiments.web.opponents import Opponents, agent_for
 
 ADDRESS = "http://127.0.0.1:8000"
 STORM = Game(load_ruleset("storm"))
+Shown = dict[str, Any]  # a game as the page is told of it
 SUDDEN_DEATH = Game(load_ruleset("sudden-death"))
 
 
 @pytest.fixture(scope="module")
-def web() -> Iterator[Any]:
+def web() -> Iterator[TestClient]:
     with TestClient(create_app(), base_url=ADDRESS) as client:
         yield client
 
 
-def begin(web: Any, ruleset: Any = "storm", players: Any = ("human", "human"), **more: Any) -> Any:
+def begin(web: TestClient, ruleset: Any = "storm", players: Sequence[str] = ("human", "human"),
+          **more: Any) -> Any:
     answer = web.post("/api/games",
                       json={"ruleset": ruleset, "players": list(players), **more})
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
-def move(web: Any, game: Any, name: str, at: int | None = None) -> Any:
+def move(web: TestClient, game: Shown, name: str, at: int | None = None) -> Any:
     """Make a move by its text."""
     at = len(game["moves"]) if at is None else at
     position = web.get(f"/api/games/{game['id']}/positions/{at}").json()
@@ -74,12 +77,12 @@ def move(web: Any, game: Any, name: str, at: int | None = None) -> Any:
     return answer.json()
 
 
-def changed(game: Any, **change: Any) -> Any:
+def changed(game: Shown, **change: Any) -> dict[str, Any]:
     """A request that changes the game as the page with this answer sees it."""
     return change | {"version": game["version"]}
 
 
-def reply(web: Any, game: Any) -> Any:
+def reply(web: TestClient, game: Shown) -> Any:
     """Wait for the agent's move."""
     while not (answer := web.post(f"/api/games/{game['id']}/reply",
                                   json={"at": len(game["moves"])}).json())["moved"]:
@@ -87,14 +90,14 @@ def reply(web: Any, game: Any) -> Any:
     return answer["game"]
 
 
-def final_analysis(web: Any, game: Any, at: int, seconds: float = 2) -> Any:
+def final_analysis(web: TestClient, game: Shown, at: int, seconds: float = 2) -> Any:
     while not (answer := web.get(f"/api/games/{game['id']}/analysis/{at}",
                                  params={"seconds": seconds}).json())["done"]:
         pass
     return answer["found"]
 
 
-def refused(answer: Any, status: int, *words: Any) -> Any:
+def refused(answer: Any, status: int, *words: str) -> Any:
     assert answer.status_code == status, answer.text
     message = answer.json()["error"]
     for word in words:
@@ -106,7 +109,7 @@ def refused(answer: Any, status: int, *words: Any) -> Any:
 
 
 @pytest.mark.parametrize("rules", ["storm", "sudden-death", "sudden-death-step", "storm-towers"])
-def test_positions_tell_every_move_and_all_it_moves(web: Any, rules: Any) -> None:
+def test_positions_tell_every_move_and_all_it_moves(web: TestClient, rules: str) -> None:
     rng = np.random.default_rng(3)
     local = Game(load_ruleset(rules))
     state, game = local.initial_state(), begin(web, rules)
@@ -120,7 +123,7 @@ def test_positions_tell_every_move_and_all_it_moves(web: Any, rules: Any) -> Non
         assert shifted(position, chosen) == game["position"]["tokens"]
         assert tuple(chosen["totals"]) == local.victory_points(state)
         assert chosen["shifts"] == game["position"]["last"]["shifts"]
-    assert game["position"]["outcome"]["margin"] == local.outcome(state).margin
+    assert game["position"]["outcome"]["margin"] == present(local.outcome(state)).margin
 
 
 def shifted(position: Any, chosen: Any) -> Any:
@@ -137,7 +140,7 @@ def shifted(position: Any, chosen: Any) -> Any:
     return "".join(tokens)
 
 
-def test_reasons_are_told_of_every_illegal_action(web: Any) -> None:
+def test_reasons_are_told_of_every_illegal_action(web: TestClient) -> None:
     game = begin(web, "sudden-death")
     start = SUDDEN_DEATH.initial_state()
     url = f"/api/games/{game['id']}/positions"
@@ -150,7 +153,7 @@ def test_reasons_are_told_of_every_illegal_action(web: Any) -> None:
     refused(web.get(f"{url}/1/explained"), 409, "after 1 moves")
 
 
-def test_rows_of_points_tell_the_squares_that_they_count(web: Any) -> None:
+def test_rows_of_points_tell_the_squares_that_they_count(web: TestClient) -> None:
     points = {"captured": 1, "besieging": 1, "contact": 2, "controlled": 2, "survivor": 3}
     rules = {"mode": "storm", "victory_points": points}
     # The example of the rule book: circles on b4 and c5, a diamond on e4, one diamond lost.
@@ -163,7 +166,7 @@ def test_rows_of_points_tell_the_squares_that_they_count(web: Any) -> None:
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_lessons_show_the_rules_in_play(web: Any, name: str) -> None:
+def test_lessons_show_the_rules_in_play(web: TestClient, name: str) -> None:
     game = begin(web, name)
     local = Game(load_ruleset(name))
     lessons = {lesson["title"]: lesson
@@ -195,7 +198,7 @@ def replace_player(state: Any, player: Any) -> Any:
     return state._replace(ply=player)
 
 
-def test_edited_rules_explain_themselves(web: Any) -> None:
+def test_edited_rules_explain_themselves(web: TestClient) -> None:
     rules = {"mode": "sudden_death", "entry_style": "step", "steps_must_push": True,
              "max_plies": 44, "victory_points": {"captured": 7, "controlled": 0}}
     game = begin(web, rules)
@@ -206,7 +209,7 @@ def test_edited_rules_explain_themselves(web: Any) -> None:
     assert "stronghold with more own" not in told
 
 
-def test_games_do_not_disturb_each_other(web: Any) -> None:
+def test_games_do_not_disturb_each_other(web: TestClient) -> None:
     first, second = begin(web), begin(web)
     first = move(web, first, "W4")
     assert web.get(f"/api/games/{second['id']}").json() == second
@@ -215,7 +218,7 @@ def test_games_do_not_disturb_each_other(web: Any) -> None:
     assert web.get(f"/api/games/{first['id']}").json() == first
 
 
-def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web: Any) -> None:
+def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web: TestClient) -> None:
     game = begin(web)
     for name in ("W4", "Nd", "E3"):
         game = move(web, game, name)
@@ -223,7 +226,7 @@ def test_a_move_from_an_earlier_position_takes_the_later_ones_back(web: Any) -> 
     assert [one["name"] for one in game["moves"]] == ["W4", "Sd"]
 
 
-def test_agents_answer_and_their_moves_follow_from_the_seed(web: Any) -> None:
+def test_agents_answer_and_their_moves_follow_from_the_seed(web: TestClient) -> None:
     games = [begin(web, players=("mcts:50", "human"), seed=seed) for seed in (5, 5)]
     assert games[0]["waits_for"] == "agent"
     first, second = (reply(web, game) for game in games)
@@ -231,8 +234,9 @@ def test_agents_answer_and_their_moves_follow_from_the_seed(web: Any) -> None:
     assert first["waits_for"] == "human"
 
 
-def test_the_page_and_the_terminal_play_the_same_game(web: Any, tmp_path: Path,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_and_the_terminal_play_the_same_game(
+    web: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("1\n1\n1\n"))
     run(Play(against="random", seat="1", seed=5, save_games=tmp_path / "g.castle"))
     (record,) = read_games(tmp_path / "g.castle")
@@ -244,13 +248,13 @@ def test_the_page_and_the_terminal_play_the_same_game(web: Any, tmp_path: Path,
     assert len(game["moves"]) == 7
 
 
-def test_a_person_who_has_not_chosen_has_nothing_to_take_back(web: Any) -> None:
+def test_a_person_who_has_not_chosen_has_nothing_to_take_back(web: TestClient) -> None:
     game = reply(web, begin(web, players=("greedy", "human")))
     refused(web.post(f"/api/games/{game['id']}/undo", json=changed(game)), 409, "no move of yours")
     assert web.get(f"/api/games/{game['id']}").json() == game
 
 
-def test_undo_goes_back_to_the_persons_decision(web: Any) -> None:
+def test_undo_goes_back_to_the_persons_decision(web: TestClient) -> None:
     game = begin(web, players=("human", "greedy"))
     game = reply(web, move(web, game, "W4"))
     game = move(web, game, game["position"]["moves"][0]["name"])
@@ -261,7 +265,7 @@ def test_undo_goes_back_to_the_persons_decision(web: Any) -> None:
     refused(web.post(f"/api/games/{game['id']}/undo", json=changed(game)), 409, "no move")
 
 
-def test_seats_change_within_a_game(web: Any) -> None:
+def test_seats_change_within_a_game(web: TestClient) -> None:
     game = move(web, begin(web), "W4")
     seats = changed(game, players=["human", "greedy"])
     game = web.post(f"/api/games/{game['id']}/seats", json=seats).json()
@@ -269,7 +273,7 @@ def test_seats_change_within_a_game(web: Any) -> None:
     assert len(reply(web, game)["moves"]) == 2
 
 
-def test_a_forced_pass_is_a_move(web: Any) -> None:
+def test_a_forced_pass_is_a_move(web: TestClient) -> None:
     rules = {"mode": "sudden_death", "strongholds": ["#.....", *["......"] * 5]}
     game = begin(web, rules)
     assert [one["name"] for one in game["position"]["moves"]] == ["pass"]
@@ -281,7 +285,7 @@ def test_a_forced_pass_is_a_move(web: Any) -> None:
 # Files
 
 
-def test_saved_games_come_back(web: Any) -> None:
+def test_saved_games_come_back(web: TestClient) -> None:
     game = begin(web, "sudden-death", players=("human", "random"), seed=9)
     for _ in range(4):
         game = reply(web, move(web, game, game["position"]["moves"][-1]["name"]))
@@ -294,7 +298,7 @@ def test_saved_games_come_back(web: Any) -> None:
     assert web.get(f"/api/games/{loaded.json()['id']}/file").text == text
 
 
-def test_values_that_are_proven_go_into_the_file(web: Any) -> None:
+def test_values_that_are_proven_go_into_the_file(web: TestClient) -> None:
     game = move(web, begin(web), "W4")
     found = final_analysis(web, game, 0)
     assert found["exact"]
@@ -303,7 +307,7 @@ def test_values_that_are_proven_go_into_the_file(web: Any) -> None:
     assert saved.note(0).value == found["values"][str(saved.actions[0])]
 
 
-def test_comments_and_start_are_kept(web: Any) -> None:
+def test_comments_and_start_are_kept(web: TestClient) -> None:
     start = STORM.parse_position("6/6/A1##2/B1##2/6/6 A - 7,7 0,0 4")
     saved = record_game(STORM.rules, [STORM.parse_action("Nc")], start, players=("Ann", "Bob"),
                         notes=(Note(2.0, "<b>\n{"),), comment="ende\u0301")
@@ -314,7 +318,7 @@ def test_comments_and_start_are_kept(web: Any) -> None:
     assert web.get(f"/api/games/{game['id']}/file").text == text
 
 
-def test_one_of_several_games_is_opened(web: Any) -> None:
+def test_one_of_several_games_is_opened(web: TestClient) -> None:
     text = "".join(format_game(record_game(STORM.rules, [action])) for action in (2, 3))
     game = web.post("/api/games/load", json={"text": text, "number": 2}).json()
     assert game["moves"][0]["name"] == "Nd"
@@ -324,13 +328,13 @@ def test_one_of_several_games_is_opened(web: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "hello", "\x00", "castle-game: 1\n"])
-def test_wrong_files(web: Any, text: str) -> None:
+def test_wrong_files(web: TestClient, text: str) -> None:
     answer = web.post("/api/games/load", json={"text": text, "name": "wrong.castle"})
     assert answer.status_code == 400
     assert "wrong.castle" in answer.json()["error"]
 
 
-def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web: Any) -> None:
+def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web: TestClient) -> None:
     lines = format_game(record_game(STORM.rules, [2, 3])).splitlines()
     line = next(number for number, text in enumerate(lines, 1) if ". Nd" in text)
     lines[line - 1] = lines[line - 1].replace("Nd", "W6")
@@ -341,7 +345,7 @@ def test_a_wrong_move_in_a_file_is_told_with_ply_and_line(web: Any) -> None:
 # Thinking
 
 
-def test_analysis_tells_values_and_the_regret_of_the_move_made(web: Any) -> None:
+def test_analysis_tells_values_and_the_regret_of_the_move_made(web: TestClient) -> None:
     game = begin(web)
     for name in ("W4", "Nd", "E3"):
         game = move(web, game, name)
@@ -358,7 +362,7 @@ def test_analysis_tells_values_and_the_regret_of_the_move_made(web: Any) -> None
     assert (shown["regret"], shown["exact"]) == (found["regret"], True)
 
 
-def test_analysis_of_a_finished_game_is_refused(web: Any) -> None:
+def test_analysis_of_a_finished_game_is_refused(web: TestClient) -> None:
     rules = {"mode": "storm", "factions_per_player": 1}
     game = move(web, move(web, begin(web, rules), "Nc"), "Nd")
     refused(web.get(f"/api/games/{game['id']}/analysis/2"), 400, "over")
@@ -366,7 +370,7 @@ def test_analysis_of_a_finished_game_is_refused(web: Any) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "61", "nan", "inf", "x"])
-def test_seconds_of_an_analysis_are_bounded(web: Any, seconds: float) -> None:
+def test_seconds_of_an_analysis_are_bounded(web: TestClient, seconds: str) -> None:
     game = begin(web)
     refused(web.get(f"/api/games/{game['id']}/analysis/0?seconds={seconds}"), 400, "seconds")
 
@@ -440,10 +444,13 @@ class Failing:
         pass
 
 
+def make_failing(name: str, arguments: str, game: Game) -> Failing:
+    return Failing(name)
+
+
 def test_an_agents_own_error_is_told_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("failing", "leaving"):
-        make = partial(Failing, name)
-        monkeypatch.setitem(agents_by_name._registered, name, lambda _, game, make=make: make())
+        monkeypatch.setitem(agents_by_name._registered, name, partial(make_failing, name))
     app = create_app(agents=["failing", "leaving"])
     with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as web:
         for name, error in (("failing", "ZeroDivisionError"), ("leaving", "SystemExit")):
@@ -460,7 +467,7 @@ def test_an_agents_own_error_is_told_and_stops_nothing(monkeypatch: pytest.Monke
 
 
 def test_an_analysis_can_be_stopped_and_asked_for_again(
-    web: Any, monkeypatch: pytest.MonkeyPatch
+    web: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = threading.Event()
 
@@ -497,7 +504,7 @@ def test_stopped_agents_end_at_once() -> None:
     with pytest.raises(SearchStoppedError):
         solver.solve(STORM.initial_state())
 
-    limited = LimitedAlphaBeta("alphabeta:9999999ms", STORM, parse_limits("9999999ms"))
+    limited = LimitedAlphaBeta("alphabeta:9999999ms", STORM, present(parse_limits("9999999ms")))
     threading.Timer(0.3, limited.stop).start()
     start = stack([STORM.initial_state()])
     (chosen,) = limited.select_actions(start, np.random.default_rng(0))
@@ -517,7 +524,7 @@ def test_old_games_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 # Requests that are refused
 
 
-def test_a_page_that_missed_a_change_changes_nothing(web: Any) -> None:
+def test_a_page_that_missed_a_change_changes_nothing(web: TestClient) -> None:
     old = begin(web)
     game = old
     for name in ("W4", "Nd", "E3"):
@@ -534,7 +541,7 @@ def test_a_page_that_missed_a_change_changes_nothing(web: Any) -> None:
     refused(web.post(f"{url}/undo", json=changed(game)), 409, "in another window")
 
 
-def test_wrong_moves_change_nothing(web: Any) -> None:
+def test_wrong_moves_change_nothing(web: TestClient) -> None:
     game = begin(web, players=("human", "greedy"))
     url = f"/api/games/{game['id']}"
     refused(web.post(f"{url}/moves", json=changed(game, at=0, action=0)), 400, "'Na'", "legal: Nc")
@@ -562,7 +569,7 @@ def test_wrong_moves_change_nothing(web: Any) -> None:
         (b"[" * 50_000, ""),
     ],
 )
-def test_bad_bodies(web: Any, body: Any, words: str) -> None:
+def test_bad_bodies(web: TestClient, body: bytes, words: str) -> None:
     game = begin(web)
     answer = web.post(f"/api/games/{game['id']}/moves", content=body,
                       headers={"Content-Type": "application/json"})
@@ -570,7 +577,7 @@ def test_bad_bodies(web: Any, body: Any, words: str) -> None:
     assert web.get(f"/api/games/{game['id']}").json() == game
 
 
-def test_bodies_of_other_types_and_sizes(web: Any) -> None:
+def test_bodies_of_other_types_and_sizes(web: TestClient) -> None:
     game = begin(web)
     url = f"/api/games/{game['id']}/moves"
     answer = web.post(url, content=b'{"at": 0, "action": 2}',
@@ -584,7 +591,7 @@ def test_bodies_of_other_types_and_sizes(web: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/api/games/unknown", "/api/games/%00", "/api/nothing",
                                   "/../pyproject.toml", "/%2e%2e/app.py", "/api/games/a%2fb"])
-def test_unknown_ids_and_paths(web: Any, path: str) -> None:
+def test_unknown_ids_and_paths(web: TestClient, path: str) -> None:
     answer = web.get(path)
     assert answer.status_code == 404
     assert answer.json()["error"]
@@ -610,7 +617,7 @@ def test_unknown_ids_and_paths(web: Any, path: str) -> None:
         ({"seed": "1"}, "seed"),
     ],
 )
-def test_games_that_cannot_be_begun(web: Any, request_: Any, words: str) -> None:
+def test_games_that_cannot_be_begun(web: TestClient, request_: dict[str, Any], words: str) -> None:
     body = {"ruleset": "storm", "players": ["human", "human"]} | request_
     refused(web.post("/api/games", json=body), 400, words)
 
@@ -621,14 +628,16 @@ NAVIGATION = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate",
 
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])
 @pytest.mark.parametrize("path", ["/", "/index.html"])
-def test_a_link_elsewhere_opens_the_page_in_a_window(web: Any, site: Any, path: str) -> None:
+def test_a_link_elsewhere_opens_the_page_in_a_window(web: TestClient, site: str, path: str) -> None:
     assert web.get(path, headers=NAVIGATION | {"Sec-Fetch-Site": site}).status_code == 200
 
 
 @pytest.mark.parametrize("change", [
     {"Sec-Fetch-Dest": "iframe"}, {"Sec-Fetch-Dest": "empty"}, {"Sec-Fetch-Mode": "no-cors"},
     {"Sec-Fetch-Mode": "cors"}, {"Origin": "http://127.0.0.1:9000"}, {"Host": "evil.example"}])
-def test_no_other_request_of_elsewhere_comes_through(web: Any, change: Any) -> None:
+def test_no_other_request_of_elsewhere_comes_through(
+    web: TestClient, change: dict[str, Any]
+) -> None:
     refused(web.get("/", headers=NAVIGATION | change), 403, "refused")
     for path in ("/api/options", "/api/games/unknown", "/main.js"):
         refused(web.get(path, headers=NAVIGATION), 403, "refused")
@@ -652,18 +661,20 @@ def test_no_other_request_of_elsewhere_comes_through(web: Any, change: Any) -> N
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/api/options", "/api/games/unknown"])
-def test_other_hosts_and_origins_are_refused(web: Any, headers: Any, path: str) -> None:
+def test_other_hosts_and_origins_are_refused(
+    web: TestClient, headers: dict[str, Any], path: str
+) -> None:
     refused(web.get(path, headers=headers), 403, "refused")
     refused(web.post(path, headers=headers, json={}), 403, "refused")
 
 
-def test_the_own_page_is_let_in(web: Any) -> None:
+def test_the_own_page_is_let_in(web: TestClient) -> None:
     for headers in ({"Origin": ADDRESS}, {"Sec-Fetch-Site": "same-origin"},
                     {"Host": "localhost:8000", "Origin": "http://localhost:8000"}):
         assert web.get("/api/options", headers=headers).status_code == 200
 
 
-def test_the_page_comes_with_headers_that_keep_others_out(web: Any) -> None:
+def test_the_page_comes_with_headers_that_keep_others_out(web: TestClient) -> None:
     answer = web.get("/")
     assert "<title>Storm the Castle</title>" in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
@@ -699,7 +710,7 @@ def test_what_is_offered_for_rules_can_be_seated() -> None:
     assert {"exact", "alphabeta:4"} <= set(opponents.fitting(edited))
 
 
-def test_seats_that_do_not_fit_are_told_without_the_names_of_files(web: Any) -> None:
+def test_seats_that_do_not_fit_are_told_without_the_names_of_files(web: TestClient) -> None:
     rules = {"mode": "storm", "name": "mine", "factions_per_player": 7}
     for name in ("ppo-storm", "az-storm", "ppo-sudden-death"):
         answer = web.post("/api/games", json={"ruleset": rules, "players": ["human", name]})
@@ -713,7 +724,7 @@ def test_agents_that_search_are_not_shared() -> None:
         assert agent_for(name, STORM.rules) is not agent_for(name, STORM.rules)
 
 
-def test_edited_positions(web: Any) -> None:
+def test_edited_positions(web: TestClient) -> None:
     tokens = "." * 12 + "A.##..B.##.." + "." * 12
     asked = {"ruleset": "storm", "tokens": tokens, "hands": [7, 7], "player": 0}
     answer = web.post("/api/positions", json=asked).json()
@@ -729,7 +740,7 @@ def test_edited_positions(web: Any) -> None:
         refused(web.post("/api/positions", json=asked | change), 400, words)
 
 
-def test_play_goes_on_from_an_edited_position(web: Any) -> None:
+def test_play_goes_on_from_an_edited_position(web: TestClient) -> None:
     rules = replace(STORM.rules, name="mine").to_dict() | {"capture_credit": "enemy_only"}
     asked = {"ruleset": rules, "tokens": "." * 12 + "A.##..B.##.." + "." * 12, "hands": [7, 7]}
     text = web.post("/api/positions", json=asked).json()["text"]
@@ -762,9 +773,9 @@ def test_errors_of_users_are_castle_errors() -> None:
     assert issubclass(sessions.UnknownGameError, CastleError)
 
 
-def half_a_request(port: int) -> Any:
+def half_a_request(url: str) -> socket.socket:
     """A connection on which a request has begun whose body never comes."""
-    connection = socket.create_connection((HOST, port))
+    connection = socket.create_connection((HOST, present(urlsplit(url).port)))
     connection.send(b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n"
                     b"Content-Type: application/json\r\n\r\n{")
     return connection
@@ -776,7 +787,7 @@ def test_ctrl_c_ends_the_server_in_spite_of_a_request_that_never_comes(
     began = []
 
     def press(url: str) -> None:
-        with urlopen(url, timeout=60), half_a_request(urlsplit(url).port):
+        with urlopen(url, timeout=60), half_a_request(url):
             began.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
             ended.wait(60)
@@ -794,8 +805,8 @@ def test_ctrl_c_again_and_again_ends_the_server_quietly() -> None:
                "--port", "0", "--no-browser", "--against", "random"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           cwd=ROOT) as server:
-        port = urlsplit(server.stdout.readline().split()[2]).port
-        with urlopen(f"http://{HOST}:{port}/", timeout=60), half_a_request(port):
+        url = present(server.stdout).readline().split()[2]
+        with urlopen(url, timeout=60), half_a_request(url):
             for _ in range(3):
                 server.send_signal(signal.SIGINT)
                 time.sleep(0.2)

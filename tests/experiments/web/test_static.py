@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from browsing import Page
+from browsing import Page, attribute
+from narrow import present
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
@@ -16,7 +17,7 @@ def test_a_whole_storm_game_by_mouse(page: Page) -> None:
         lane = page.cell(page.names(".lane.legal")[0])
         page.point_at(lane)
         page.until(lambda: "Then you" in page.strip)
-        name = lane.get_attribute("data-name")
+        name = attribute(lane, "data-name")
         assert page.strip.startswith(name)
         before = len(page.moves)
         page.play(before + 2, lane.click)
@@ -24,7 +25,7 @@ def test_a_whole_storm_game_by_mouse(page: Page) -> None:
     game = page.saved()
     assert game.plies == len(page.moves) == 6
     points = map(int, page.texts("#points tfoot td"))
-    assert tuple(points) == game.outcome.victory_points
+    assert tuple(points) == game.final.victory_points
     assert page.said.endswith(page.turn)
 
 
@@ -47,7 +48,7 @@ def test_a_whole_sudden_death_game_by_keyboard(page: Page) -> None:
     game = page.saved()
     assert page.moves[2] == game.game.format_action(game.actions[2])
     assert len(page.moves[2]) == 4  # a step
-    assert game.outcome.reason == "last_faction_entered"
+    assert game.final.reason == "last_faction_entered"
 
 
 def test_drag_from_the_edge_plays_and_back_out_does_not(page: Page) -> None:
@@ -176,7 +177,8 @@ def test_the_editor_makes_a_position_and_rules_to_play_on_from(page: Page) -> No
     game = page.saved()
     assert game.rules.victory_points.controlled == 5
     assert game.rules.strongholds[2] == "..#..."
-    assert game.start.own | game.start.opposing
+    start = present(game.start)
+    assert start.own | start.opposing
 
 
 def test_two_agents_are_watched_and_paused(page: Page) -> None:

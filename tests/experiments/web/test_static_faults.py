@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from browsing import PHONE, Page, faults
+from browsing import PHONE, Page, attribute, faults
 from page_servers import page_server
 from PIL import Image
-from selenium.webdriver import Keys
+from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 
 from castle_env.game_file import parse_games
 
 
-def picture(element: Any) -> Any:
+def picture(element: WebElement) -> Any:
     """The pixels of an element, shape (height, width, 3)."""
     return np.array(Image.open(BytesIO(element.screenshot_as_png)).convert("RGB"))
 
@@ -168,7 +169,7 @@ def test_an_answer_that_comes_while_one_looks_back_is_known(page: Page) -> None:
     assert page["toast"].get_attribute("textContent") == ""
 
 
-def test_the_page_keeps_its_game_when_the_server_goes_away(driver: Any, downloads: Path) -> None:
+def test_the_page_keeps_its_game_when_the_server_goes_away(driver: Chrome, downloads: Path) -> None:
     with page_server() as server:
         page = Page(driver, server.address)
         page.new_game("storm", "human", "greedy")
@@ -205,7 +206,7 @@ def test_the_page_keeps_its_game_when_the_server_goes_away(driver: Any, download
         faults(driver)
 
 
-def names(text: str) -> Any:
+def names(text: str) -> list[str]:
     (game,) = parse_games(text)
     return [game.game.format_action(action) for action in game.actions]
 
@@ -240,7 +241,7 @@ def test_a_link_on_another_local_page_opens_the_page(page: Page) -> None:
 # The editor
 
 
-def test_edited_rules_are_played_on_with_seats_that_fit(driver: Any) -> None:
+def test_edited_rules_are_played_on_with_seats_that_fit(driver: Chrome) -> None:
     with page_server(("human", "exact")) as server:
         page = Page(driver, server.address)
         page["edit"].click()
@@ -248,7 +249,7 @@ def test_edited_rules_are_played_on_with_seats_that_fit(driver: Any) -> None:
         mode = page.driver.find_element(By.NAME, "mode")
         mode.find_element(By.CSS_SELECTOR, 'option[value="sudden_death"]').click()
         page.until(lambda: page["editor-seat1"].get_attribute("value") == "alphabeta:4")
-        offered = [option.get_attribute("value") for option in page["editor-seat1"].find_elements(
+        offered = [attribute(option, "value") for option in page["editor-seat1"].find_elements(
             By.TAG_NAME, "option")]
         assert "greedy" in offered
         assert "exact" not in offered

@@ -1,13 +1,12 @@
 """What a person who never heard of the game learns from the page, by mouse, keyboard and touch."""
 
-from typing import Any
 
-from browsing import PHONE, Page
-from selenium.webdriver import Keys
+from browsing import PHONE, Page, attribute
+from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
 
 
-def test_the_rules_open_on_the_first_visit_and_by_a_key(driver: Any, address: str) -> None:
+def test_the_rules_open_on_the_first_visit_and_by_a_key(driver: Chrome, address: str) -> None:
     page = Page(driver, address, first=True)
     page.until(page["lessons"].is_displayed)
     titles = page.texts("#lesson-list h3")
@@ -35,7 +34,7 @@ def test_the_rules_are_those_of_the_game_shown(page: Page) -> None:
     assert {"Enter and push", "Step"} <= set(titles)
 
 
-def test_a_first_game_gives_a_hint_at_each_turn(driver: Any, address: str) -> None:
+def test_a_first_game_gives_a_hint_at_each_turn(driver: Chrome, address: str) -> None:
     page = Page(driver, address, first=True)
     page.until(page["lessons"].is_displayed)
     page["first-game"].click()
@@ -54,7 +53,7 @@ def test_a_closed_lane_says_why_by_mouse_key_and_finger(page: Page) -> None:
     page.begin()
     page.point_at(page.cell("Na"))
     page.until(lambda: page.strip == "Na is closed: no token to push in this lane.")
-    assert "reason" in page["preview"].get_attribute("class")
+    assert "reason" in attribute(page["preview"], "class")
     page.until(lambda: "no token to push in this lane" in page.label("Na"))
     page.point_at(page["mode"])
     page.until(lambda: page.strip.startswith("Choose a lane"))
@@ -114,7 +113,7 @@ def test_a_captured_token_is_crossed_out_beyond_the_edge(page: Page) -> None:
     assert page.middle(lost)[1] > page.middle(page.cell("a1"))[1] + 20
     assert page["lastmove"].text.endswith("captured an orange diamond")
     page.script("document.querySelector('[data-key=row-captured]').focus()")
-    page.until(lambda: "lit-captured" in page["players"].get_attribute("class"))
+    page.until(lambda: "lit-captured" in attribute(page["players"], "class"))
 
 
 def test_players_have_one_name_each(page: Page) -> None:

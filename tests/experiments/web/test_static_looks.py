@@ -64,14 +64,14 @@ probe.remove();
 return found;
 """
 SQUARES = ("light", "dark", "way", "crossed")
-PAIRS = [
-    *([piece, ground, 3] for piece in ("p0", "p1", "stone") for ground in SQUARES),
-    *([text, ground, 4.5] for text, ground in (
+PAIRS: list[tuple[str, str, float]] = [
+    *((piece, ground, 3) for piece in ("p0", "p1", "stone") for ground in SQUARES),
+    *((text, ground, 4.5) for text, ground in (
         ("quiet", "light"), ("quiet", "dark"), ("quiet", "paper"), ("p0-text", "p0-tint"),
         ("p1-text", "p1-tint"), ("best", "best-ground"), ("fair", "fair-ground"),
         ("poor", "poor-ground"))),
-    *(["focus", ground, 3] for ground in (*SQUARES, "paper", "card", "frame")),
-    ["edge", "paper", 3], ["edge", "card", 3], ["p0", "p0-tint", 3], ["p1", "p1-tint", 3],
+    *(("focus", ground, 3) for ground in (*SQUARES, "paper", "card", "frame")),
+    ("edge", "paper", 3), ("edge", "card", 3), ("p0", "p0-tint", 3), ("p1", "p1-tint", 3),
 ]
 
 

@@ -2,12 +2,13 @@
 """
 
 from functools import cache
-from typing import Any
 
-from browsing import PHONE, SIDE, WIDE, ZOOMED, Page
+from browsing import PHONE, SIDE, WIDE, ZOOMED, Page, attribute
 from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 
 from agents.solve.analysis import analyse_moves
+from agents.solve.move_values import MoveValues
 from castle_env import Game, Ruleset
 
 RULES = {"mode": "storm", "factions_per_player": 3, "name": "short"}
@@ -15,9 +16,11 @@ SHORT = Game(Ruleset.from_dict(RULES))
 
 
 @cache
-def lost_game() -> Any:
+def lost_game() -> tuple[list[str], list[MoveValues]]:
     """A game of a person who always plays a worst move: its moves, the values of all of them."""
-    state, actions, values = SHORT.initial_state(), [], []
+    state = SHORT.initial_state()
+    actions: list[int] = []
+    values: list[MoveValues] = []
     while not SHORT.is_terminal(state):
         values.append(analyse_moves(SHORT, state))
         ranked = sorted(values[-1].values, key=values[-1].regret)
@@ -26,28 +29,28 @@ def lost_game() -> Any:
     return [SHORT.format_action(action) for action in actions], values
 
 
-def button(page: Page, name: str) -> Any:
+def button(page: Page, name: str) -> WebElement:
     return page.driver.find_element(By.CSS_SELECTOR, f'#study [name="{name}"]')
 
 
-def is_offered(page: Page, name: str) -> Any:
+def is_offered(page: Page, name: str) -> bool:
     return button(page, name).is_displayed()
 
 
-def words(page: Page) -> Any:
+def words(page: Page) -> str:
     return page["study-words"].text
 
 
-def variations(page: Page) -> Any:
-    return [one.get_attribute("aria-label") for one in page.all("#moves .variation")]
+def variations(page: Page) -> list[str]:
+    return [attribute(one, "aria-label") for one in page.all("#moves .variation")]
 
 
-def in_sight(page: Page, name: str) -> Any:
+def in_sight(page: Page, name: str) -> bool:
     """Whether all of an element is inside the window."""
     top, bottom, height = page.script(
         "const {top, bottom} = document.getElementById(arguments[0]).getBoundingClientRect();"
         "return [top, bottom, innerHeight]", name)
-    return -1 <= top < bottom <= height + 1
+    return bool(-1 <= top < bottom <= height + 1)
 
 
 def test_a_lost_game_is_judged_and_its_mistakes_are_reviewed(page: Page) -> None:
@@ -76,7 +79,7 @@ def judge_and_review(page: Page, way: str, window: tuple[int, int], theme: str) 
 
     use("judge")
     page.until(lambda: is_offered(page, "startReview"))
-    label = page.all("#graph svg")[0].get_attribute("aria-label")
+    label = attribute(page.all("#graph svg")[0], "aria-label")
     assert f"{len(moves) + 1} of {len(moves) + 1} positions judged" in label
     told = ", ".join(f"move {at + 1} by {lost[at]}" for at in range(len(moves)) if lost[at])
     assert f"Points thrown away: {told}." in label
@@ -140,7 +143,7 @@ def test_best_play_is_walked_and_nothing_is_lost_by_it(page: Page) -> None:
     page.all("#moves .variation")[0].click()
     page.until(lambda: page.moves == before)
     saved = page.saved()
-    assert saved.outcome.margin == values[0].best_value
+    assert saved.final.margin == values[0].best_value
     assert [SHORT.format_action(action) for action in saved.actions] == line
     assert [SHORT.format_action(action) for action in saved.variations[0].actions] == before
 

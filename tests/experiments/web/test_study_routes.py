@@ -1,7 +1,6 @@
 """Variations, comments, whole games judged, and best play, as the page asks for them."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,23 +9,24 @@ from fastapi.testclient import TestClient
 
 from agents.solve.analysis import analyse_moves
 from agents.solve.move_values import MoveValues, in_words
-from castle_env import Game, load_ruleset
+from castle_env import Game, Ruleset, load_ruleset
 from castle_env.game_file import format_game, parse_games
-from castle_env.game_record import Note, record_game
+from castle_env.game_record import GameRecord, Note, record_game
 from experiments.play.game_in_play import HUMAN, GameInPlay
 from experiments.web import judging, studying
 from experiments.web.app import create_app
 
 STORM = Game(load_ruleset("storm"))
+Shown = dict[str, Any]  # a game as the page is told of it
 
 
 @pytest.fixture(scope="module")
-def web() -> Iterator[Any]:
+def web() -> Iterator[TestClient]:
     with TestClient(create_app(), base_url="http://127.0.0.1:8000") as client:
         yield client
 
 
-def load(web: Any, *names: Any, rules: Any = STORM.rules, **about: Any) -> Any:
+def load(web: TestClient, *names: str, rules: Ruleset = STORM.rules, **about: Any) -> Any:
     game = Game(rules)
     record = record_game(rules, map(game.parse_action, names), **about)
     answer = web.post("/api/games/load", json={"text": format_game(record)})
@@ -34,30 +34,30 @@ def load(web: Any, *names: Any, rules: Any = STORM.rules, **about: Any) -> Any:
     return answer.json()
 
 
-def post(web: Any, game: Game, path: Path, **body: Any) -> Any:
+def post(web: TestClient, game: Shown, path: str, **body: Any) -> Any:
     answer = web.post(f"/api/games/{game['id']}/{path}", json=body)
     assert answer.status_code in (200, 201), answer.text
     return answer.json()
 
 
-def change(web: Any, game: Game, path: Path, **body: Any) -> Any:
+def change(web: TestClient, game: Shown, path: str, **body: Any) -> Any:
     """What a page that shows this game asks for."""
     return post(web, game, path, version=game["version"], **body)
 
 
-def move(web: Any, game: Game, at: Any, name: str) -> Any:
+def move(web: TestClient, game: Shown, at: int, name: str) -> Any:
     return change(web, game, "moves", at=at, action=STORM.parse_action(name))
 
 
-def names(game: Game) -> Any:
+def names(game: Shown) -> list[str]:
     return [one["name"] for one in game["moves"]]
 
 
-def saved(web: Any, game: Game) -> Any:
+def saved(web: TestClient, game: Shown) -> GameRecord:
     return parse_games(web.get(f"/api/games/{game['id']}/file").text)[0]
 
 
-def judged(web: Any, game: Game, seconds: Any = 0.5) -> Any:
+def judged(web: TestClient, game: Shown, seconds: float = 0.5) -> Any:
     while not (answer := web.post(f"/api/games/{game['id']}/judge?seconds={seconds}").json()
                )["done"]:
         pass
@@ -67,7 +67,7 @@ def judged(web: Any, game: Game, seconds: Any = 0.5) -> Any:
 # Variations
 
 
-def test_a_move_on_the_way_back_loses_nothing(web: Any) -> None:
+def test_a_move_on_the_way_back_loses_nothing(web: TestClient) -> None:
     game = load(web, "Nc", "W3", "Nd")
     game = move(web, game, 1, "W2")
     assert (names(game), game["at"], game["shown"], game["is_main"]) == (
@@ -79,7 +79,7 @@ def test_a_move_on_the_way_back_loses_nothing(web: Any) -> None:
     assert record.variations[0].actions == (STORM.parse_action("W2"),)
 
 
-def test_one_walks_into_variations_and_back(web: Any) -> None:
+def test_one_walks_into_variations_and_back(web: TestClient) -> None:
     game = move(web, load(web, "Nc", "W3", "Nd"), 1, "W2")
     game = change(web, game, "walk", at=1, actions=[STORM.parse_action("W3")])
     assert (names(game), game["at"], game["is_main"]) == (["Nc", "W3", "Nd"], 2, True)
@@ -92,7 +92,7 @@ def test_one_walks_into_variations_and_back(web: Any) -> None:
     assert saved(web, game).actions[1:] == tuple(line)
 
 
-def test_a_walk_with_an_illegal_move_changes_nothing(web: Any) -> None:
+def test_a_walk_with_an_illegal_move_changes_nothing(web: TestClient) -> None:
     game = load(web, "Nc", "W3")
     before = web.get(f"/api/games/{game['id']}").json()
     answer = web.post(f"/api/games/{game['id']}/walk", json={
@@ -102,7 +102,7 @@ def test_a_walk_with_an_illegal_move_changes_nothing(web: Any) -> None:
     assert web.get(f"/api/games/{game['id']}").json() == before
 
 
-def test_a_page_that_missed_a_change_adds_nothing(web: Any) -> None:
+def test_a_page_that_missed_a_change_adds_nothing(web: TestClient) -> None:
     old = load(web, "Nc", "W3")
     game = move(web, old, 1, "W2")
     for path, body in (("walk", {"at": 0, "actions": [STORM.parse_action("Nd")]}), ("promote", {}),
@@ -114,12 +114,12 @@ def test_a_page_that_missed_a_change_adds_nothing(web: Any) -> None:
     assert web.get(f"/api/games/{game['id']}").json()["version"] == game["version"]
 
 
-def test_the_move_that_was_made_is_no_variation(web: Any) -> None:
+def test_the_move_that_was_made_is_no_variation(web: TestClient) -> None:
     game = move(web, load(web, "Nc", "W3", "Nd"), 1, "W3")
     assert (names(game), game["at"], game["variations"]) == (["Nc", "W3", "Nd"], 2, {})
 
 
-def test_comments_go_into_the_file(web: Any) -> None:
+def test_comments_go_into_the_file(web: TestClient) -> None:
     game = load(web, "Nc", "W3")
     game = change(web, game, "comment", at=1, text="why <not>?\n\x1b[2J")
     assert game["moves"][1]["comment"] == "why <not>?\n\x1b[2J"
@@ -130,7 +130,7 @@ def test_comments_go_into_the_file(web: Any) -> None:
     assert "no move 2; allowed: 0 to 1" in answer.json()["error"]
 
 
-def test_variations_of_a_file_are_shown(web: Any) -> None:
+def test_variations_of_a_file_are_shown(web: TestClient) -> None:
     text = saved(web, move(web, load(web, "Nc", "W3", "Nd"), 1, "W2"))
     game = web.post("/api/games/load", json={"text": format_game(text)}).json()
     assert [one["name"] for one in game["variations"]["1"]] == ["W2"]
@@ -144,14 +144,14 @@ def test_variations_of_a_file_are_shown(web: Any) -> None:
     (("Ann", "Bob"), ["human", "human"]), (("greedy", "random"), ["human", "human"]),
     (("human", "alphabeta:60"), ["human", "human"]), (("human", "ppo:/etc/passwd"), [HUMAN] * 2)])
 def test_the_agent_of_a_saved_game_sits_down_again(
-    web: Any, players: tuple[str, ...], seats: list[str]
+    web: TestClient, players: tuple[str, ...], seats: list[str]
 ) -> None:
     game = load(web, "Nc", "W3", players=players)
     assert game["players"] == seats
     assert game["names"] == list(players)
 
 
-def test_a_rematch_is_a_new_game_with_seats_changed(web: Any) -> None:
+def test_a_rematch_is_a_new_game_with_seats_changed(web: TestClient) -> None:
     game = load(web, "Nc", "W3", players=("human", "greedy"), seed=3, comment="")
     again = post(web, game, "rematch")
     assert again["players"] == ["greedy", "human"]
@@ -162,15 +162,16 @@ def test_a_rematch_is_a_new_game_with_seats_changed(web: Any) -> None:
 # Judging
 
 
-def played_out(plies: Any, seed: int = 0) -> Any:
-    rng, state, actions = np.random.default_rng(seed), STORM.initial_state(), []
+def played_out(plies: int, seed: int = 0) -> list[str]:
+    rng, state = np.random.default_rng(seed), STORM.initial_state()
+    actions: list[int] = []
     for _ in range(plies):
         actions.append(int(rng.choice(STORM.legal_actions(state))))
         state = STORM.apply(state, actions[-1])
     return [STORM.format_action(action) for action in actions]
 
 
-def test_every_ply_is_judged(web: Any) -> None:
+def test_every_ply_is_judged(web: TestClient) -> None:
     # From the sixth ply from the end on everything is proven at once.
     moves = played_out(16)
     start = STORM.initial_state()
@@ -195,7 +196,9 @@ def test_every_ply_is_judged(web: Any) -> None:
         place["margin"] for place in answer["line"][1:]]
 
 
-def test_what_was_searched_is_not_searched_again(web: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_searched_is_not_searched_again(
+    web: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     searched = []
 
     def analyse(game: Game, state: Any, *, seconds: Any, stopped: Any) -> Any:
@@ -230,7 +233,7 @@ def test_exact_values_reach_the_neighbours() -> None:
 
 
 def test_an_exact_value_is_shown_as_exact_where_the_search_is_not(
-    web: Any, monkeypatch: pytest.MonkeyPatch
+    web: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def analyse(game: Game, state: Any, *, seconds: Any, stopped: Any, report: Any) -> Any:
         actions = game.legal_actions(state)
@@ -247,7 +250,7 @@ def test_an_exact_value_is_shown_as_exact_where_the_search_is_not(
         "loses by 4 with best play", True, False)
 
 
-def test_best_play_is_followed_to_the_end(web: Any) -> None:
+def test_best_play_is_followed_to_the_end(web: TestClient) -> None:
     moves = played_out(12)
     game = load(web, *moves)
     while not (line := web.get(f"/api/games/{game['id']}/best/12").json())["done"]:
@@ -271,7 +274,7 @@ def test_values_in_words(value: int, depth: int | None, words: str) -> None:
 
 
 def test_values_of_the_second_player_are_the_firsts_in_a_file(
-    web: Any, monkeypatch: pytest.MonkeyPatch
+    web: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(studying, "analyse_moves", lambda game, state, **more: MoveValues(
         dict.fromkeys(game.legal_actions(state), 3)))
