@@ -79,7 +79,8 @@ def test_values_are_exact_to_the_end_of_the_game(name: str) -> None:
         if all(map(game.is_terminal, (game.apply(state, move) for move in exact))):
             assert action in best_actions(exact)
         right += action in best_actions(exact) and abs(value - max(exact.values())) < 1.5
-    assert right >= 54
+    # 53 or more are expected; 40 are six standard deviations less.
+    assert right >= 40
 
 
 def fresh_evaluator(game: Game) -> puct.Evaluator:
