@@ -191,7 +191,10 @@ def test_every_picture_is_among_those_above() -> None:
     """Each function that writes a figure has been called by a test of this file."""
     writers: set[str] = set()
     for file in (ROOT / "experiments").rglob("*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if "save(figure" not in text and "savefig" not in text:
+            continue
+        tree = ast.parse(text)
         assert file.name == "figures.py" or not _calls(tree, "savefig"), file
         writers |= {node.name for node in ast.walk(tree)
                     if isinstance(node, ast.FunctionDef) and file.name != "figures.py"
