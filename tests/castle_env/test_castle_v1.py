@@ -14,6 +14,7 @@ from scripted import ONE_FACTION, QUICK_DEATH, game_of_source, name_of, named, r
 import castle_env
 from castle_env import ActionError, Game, IllegalActionError, OptionError, RulesetError, castle_v1
 from castle_env.castle_v1 import AGENTS
+from castle_env.options import Reward, RulesetSource
 from castle_env.position import Position
 
 with warnings.catch_warnings():
@@ -48,7 +49,7 @@ def snapshot(env: Any) -> tuple[Any, ...]:
             {agent: info["action_mask"].tolist() for agent, info in inner.infos.items()})
 
 
-def played(source: Any, actions: list[int], **kwargs: Any) -> Any:
+def played(source: RulesetSource, actions: list[int], **kwargs: Any) -> Any:
     """An env in which `actions` have been played."""
     env = castle_v1.env(ruleset=source, **kwargs)
     env.reset()
@@ -115,7 +116,9 @@ def test_the_first_version_names_the_present_one() -> None:
 
 
 @pytest.mark.parametrize("source", RULESETS, ids=name_of)
-def test_games_are_those_of_the_rules_and_both_agents_see_them_at_any_time(source: Any) -> None:
+def test_games_are_those_of_the_rules_and_both_agents_see_them_at_any_time(
+    source: RulesetSource
+) -> None:
     game = game_of_source(source)
     for seed in range(5):
         env = played(source, [])
@@ -185,7 +188,9 @@ def test_same_seeds_same_samples_and_games() -> None:
 @pytest.mark.parametrize(("names", "reward", "of_player_0"), [
     ("Nc W3", "outcome", -1.0), ("Nc Sd", "outcome", 0.0), ("Nc W3", "margin", -1.0),
 ])
-def test_the_last_move_is_rewarded_on_its_step(names: str, reward: Any, of_player_0: float) -> None:
+def test_the_last_move_is_rewarded_on_its_step(
+    names: str, reward: Reward, of_player_0: float
+) -> None:
     env = castle_v1.env(ruleset=DUEL, reward=reward)
     env.reset()
     first, second = named(env.unwrapped.game, names)
@@ -198,7 +203,7 @@ def test_the_last_move_is_rewarded_on_its_step(names: str, reward: Any, of_playe
 
 
 @pytest.mark.parametrize("source", RULESETS, ids=name_of)
-def test_the_standard_loop_sees_both_final_rewards_once(source: Any) -> None:
+def test_the_standard_loop_sees_both_final_rewards_once(source: RulesetSource) -> None:
     game = game_of_source(source)
     env = castle_v1.env(ruleset=source)
     for seed in range(6):

@@ -31,6 +31,7 @@ from castle_env import (
 )
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
+from castle_env.options import RulesetSource, Seat
 
 IDS = ("castle_env/Storm-v1", "castle_env/SuddenDeath-v1", "castle_env/Castle-v1")
 MODES = (None, "human", "rgb_array", "ansi", "svg")
@@ -95,7 +96,7 @@ def test_gymnasium_checker(env_id: str, dtype: str, mode: str | None) -> None:
 
 @pytest.mark.parametrize("seat", [0, 1, "random", "alternate"])
 @pytest.mark.parametrize("ruleset", ["storm-towers", "sudden-death-step"])
-def test_gymnasium_checker_in_every_seat(ruleset: str, seat: Any) -> None:
+def test_gymnasium_checker_in_every_seat(ruleset: str, seat: Seat) -> None:
     for opponent in ("random", "greedy"):
         env = gym.make("castle_env/Castle-v1", ruleset=ruleset, seat=seat, opponent=opponent)
         for _ in range(5):
@@ -164,7 +165,7 @@ def test_what_a_caller_does_to_a_mask_stays_with_the_caller() -> None:
 
 
 @pytest.mark.parametrize("ruleset", ["storm", "sudden-death", QUICK_DEATH])
-def test_samples_are_legal_and_passes_are_the_only_choice(ruleset: Any) -> None:
+def test_samples_are_legal_and_passes_are_the_only_choice(ruleset: RulesetSource) -> None:
     env = CastleEnv(ruleset)
     env.action_space.seed(5)
     _, info = env.reset(seed=5)

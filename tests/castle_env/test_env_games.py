@@ -1,6 +1,6 @@
 """Whole games in the Gymnasium environment: rewards, ends, seats and what the learner sees."""
 
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -22,6 +22,7 @@ from castle_env import Game, IllegalActionError, Ruleset, load_ruleset
 from castle_env.board import ENTRIES, PASS
 from castle_env.env import CastleEnv
 from castle_env.observation import ObservationDtype
+from castle_env.options import Reward, RulesetSource, Seat
 from castle_env.position import stack
 
 RULESETS = ("storm", "storm-towers", "sudden-death", "sudden-death-step", QUICK_DEATH, ONE_FACTION,
@@ -63,7 +64,7 @@ def play(env: CastleEnv, actions: list[int]) -> tuple[list[float], dict[str, Any
 @pytest.mark.parametrize("reward", ["outcome", "margin"])
 @pytest.mark.parametrize("seat", [0, 1])
 def test_the_move_that_ends_the_game_carries_the_reward(
-    rules: dict[str, Any], game_played: str, margin: int, reward: Any, seat: Any
+    rules: dict[str, Any], game_played: str, margin: int, reward: Reward, seat: Seat
 ) -> None:
     first, second = named(game_of_source(rules), game_played)
     own, reply = (second, first) if seat else (first, second)
@@ -80,7 +81,7 @@ def test_the_move_that_ends_the_game_carries_the_reward(
 @pytest.mark.parametrize("reward", ["outcome", "margin"])
 @pytest.mark.parametrize("source", RULESETS, ids=name_of)
 def test_the_two_seats_share_the_game_and_their_returns_sum_to_zero(
-    source: Any, reward: Any
+    source: RulesetSource, reward: Reward
 ) -> None:
     game = game_of_source(source)
     for seed in range(8):
@@ -309,7 +310,7 @@ def test_what_the_learner_in_seat_1_sees_first() -> None:
     (0, "c4", "c3", ["d4", "d3 c2"]), (1, "c3", "c4", ["d3 c2", "d4"]),
 ])
 def test_the_last_observation_is_the_learners_own(
-    seat: Any, own: str, opposing: str, beside: list[str]
+    seat: Literal[0, 1], own: str, opposing: str, beside: list[str]
 ) -> None:
     actions = named(game_of_source(DUEL), "Nc W3")
     env = CastleEnv(DUEL, Scripted([actions[1 - seat]]), seat)
@@ -321,7 +322,7 @@ def test_the_last_observation_is_the_learners_own(
 
 
 @pytest.mark.parametrize("source", RULESETS[:5], ids=name_of)
-def test_planes_and_mask_speak_of_the_same_moves_in_the_same_frame(source: Any) -> None:
+def test_planes_and_mask_speak_of_the_same_moves_in_the_same_frame(source: RulesetSource) -> None:
     game = game_of_source(source)
     env = CastleEnv(game.rules, Positional(game))
     observation, info = env.reset(seed=6)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -28,6 +28,7 @@ from castle_env import (
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
 from castle_env.info import END_REASONS
+from castle_env.options import Reward, RulesetSource, Seat
 from castle_env.ruleset import Ruleset
 from castle_env.vector_env import CastleVectorEnv
 
@@ -45,7 +46,7 @@ def illegal_in(mask: Any) -> int:
 
 
 @pytest.mark.parametrize("ruleset", ["storm", QUICK_DEATH, ONE_FACTION], ids=name_of)
-def test_a_legal_action_takes_the_place_of_an_illegal_one(ruleset: Any) -> None:
+def test_a_legal_action_takes_the_place_of_an_illegal_one(ruleset: RulesetSource) -> None:
     env, twin = (CastleEnv(ruleset, illegal="random") for _ in range(2))
     for seed in range(10):
         (_, info), _ = env.reset(seed=seed), twin.reset(seed=seed)
@@ -64,7 +65,7 @@ def test_a_legal_action_takes_the_place_of_an_illegal_one(ruleset: Any) -> None:
 
 @pytest.mark.parametrize("reward", ["outcome", "margin"])
 @pytest.mark.parametrize("seat", [0, 1])
-def test_an_illegal_action_loses(seat: Any, reward: Any) -> None:
+def test_an_illegal_action_loses(seat: Literal[0, 1], reward: Reward) -> None:
     env = CastleEnv("storm", seat=seat, reward=reward, illegal="lose")
     _, info = env.reset(seed=0)
     _, _, over, _, info = env.step(np.int64(np.argmax(info["action_mask"])))
@@ -86,7 +87,9 @@ def test_an_illegal_action_loses(seat: Any, reward: Any) -> None:
 @pytest.mark.parametrize("opponent", ["positional", None])
 @pytest.mark.parametrize("illegal", ["random", "lose"])
 @pytest.mark.parametrize("ruleset", ["storm", QUICK_DEATH, ONE_FACTION], ids=name_of)
-def test_batches_take_any_action(ruleset: Any, illegal: Any, opponent: Any, mode: Any) -> None:
+def test_batches_take_any_action(
+    ruleset: RulesetSource, illegal: Any, opponent: Any, mode: Any
+) -> None:
     envs = CastleVectorEnv(6, ruleset, opponent, "alternate", illegal=illegal, autoreset_mode=mode)
     _, info = envs.reset(seed=1)
     rng = np.random.default_rng(0)
@@ -215,7 +218,7 @@ def numbers(info: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, ...]
 
 
 @pytest.mark.parametrize("ruleset", ["storm", QUICK_DEATH, ONE_FACTION], ids=name_of)
-def test_infos_are_numbers_under_the_same_keys_at_every_step(ruleset: Any) -> None:
+def test_infos_are_numbers_under_the_same_keys_at_every_step(ruleset: RulesetSource) -> None:
     env = CastleEnv(ruleset)
     batches = CastleVectorEnv(3, ruleset), CastleVectorEnv(3, ruleset, opponent=None)
     expected = numbers(env.reset(seed=0)[1])
@@ -278,7 +281,7 @@ def test_later_steps_leave_earlier_arrays_alone(mode: AutoresetMode, opponent: A
 
 @pytest.mark.parametrize("seat", [0, 1])
 @pytest.mark.parametrize("text", [A_TO_MOVE, B_TO_MOVE])
-def test_games_start_where_they_are_told(text: str, seat: Any) -> None:
+def test_games_start_where_they_are_told(text: str, seat: Seat) -> None:
     mover = "AB".index(text.split()[1])
     env = CastleEnv("sudden-death", seat=seat)
     _, info = env.reset(seed=0, options={"position": text})

@@ -3,7 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -26,20 +26,21 @@ from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, name_of
 from castle_env import ActionError, IllegalActionError, OptionError
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
+from castle_env.options import RulesetSource, Seat
 from castle_env.vector_env import CastleVectorEnv
 
 MODES = tuple(AutoresetMode)
 RULESETS = ("storm", QUICK_DEATH, ONE_FACTION)
 
 
-def make_batched(ruleset: Any, seat: Any, mode: AutoresetMode) -> CastleVectorEnv:
+def make_batched(ruleset: RulesetSource, seat: Seat, mode: AutoresetMode) -> CastleVectorEnv:
     envs = gym.make_vec("castle_env/Castle-v1", NUM_ENVS, ruleset=ruleset, opponent="positional",
                         seat=seat, autoreset_mode=mode, text_info=True)
     assert isinstance(envs.unwrapped, CastleVectorEnv)
     return envs.unwrapped
 
 
-def make_sync(ruleset: Any, seat: Any, mode: AutoresetMode) -> "SyncVectorEnv[Any, Any]":
+def make_sync(ruleset: RulesetSource, seat: Seat, mode: AutoresetMode) -> "SyncVectorEnv[Any, Any]":
     def make() -> CastleEnv:
         return CastleEnv(ruleset, "positional", seat, text_info=True)
 
@@ -50,7 +51,7 @@ def make_sync(ruleset: Any, seat: Any, mode: AutoresetMode) -> "SyncVectorEnv[An
 @pytest.mark.parametrize("seat", [0, 1, "alternate"])
 @pytest.mark.parametrize("ruleset", RULESETS, ids=name_of)
 def test_the_same_100_games_in_every_environment(
-    ruleset: Any, seat: Any, mode: AutoresetMode
+    ruleset: RulesetSource, seat: Literal[0, 1, "alternate"], mode: AutoresetMode
 ) -> None:
     expected = play_single(ruleset, seat)
     assert all(record.end for record in expected)
@@ -64,7 +65,7 @@ def test_the_same_100_games_in_every_environment(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ruleset", RULESETS, ids=name_of)
 def test_batched_and_synchronous_give_the_same_at_every_step(
-    ruleset: Any, mode: AutoresetMode
+    ruleset: RulesetSource, mode: AutoresetMode
 ) -> None:
     batched = make_batched(ruleset, "alternate", mode)
     sync = make_sync(ruleset, "alternate", mode)
@@ -96,7 +97,7 @@ def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ruleset", RULESETS, ids=name_of)
-def test_both_seats_as_in_aec(ruleset: Any, mode: AutoresetMode) -> None:
+def test_both_seats_as_in_aec(ruleset: RulesetSource, mode: AutoresetMode) -> None:
     envs = CastleVectorEnv(NUM_ENVS, ruleset, opponent=None, autoreset_mode=mode, text_info=True)
     played = VectorDriver(envs).play()
     assert_same_games(played, play_aec_both_seats(ruleset))
@@ -136,7 +137,9 @@ def test_bytes_are_the_counts_that_shares_are_made_of(opponent: Any) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize("ruleset", ["storm", "sudden-death-step", QUICK_DEATH], ids=name_of)
-def test_500_steps_of_samples_are_legal(ruleset: Any, opponent: Any, mode: AutoresetMode) -> None:
+def test_500_steps_of_samples_are_legal(
+    ruleset: RulesetSource, opponent: Any, mode: AutoresetMode
+) -> None:
     envs = gym.make_vec("castle_env/Castle-v1", 32, ruleset=ruleset, opponent=opponent,
                         autoreset_mode=mode)
     envs.action_space.seed(1)

@@ -1,7 +1,7 @@
 """One game played through every kind of environment, each giving the same `Record`."""
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -10,6 +10,7 @@ from scripted import Positional, Record
 from castle_env import Position, castle_v1
 from castle_env.castle_v1 import AGENTS
 from castle_env.env import CastleEnv
+from castle_env.options import RulesetSource, Seat
 
 NUM_ENVS, GAMES = 10, 100
 IGNORED = -7  # given to finished games, whose next step starts a new one
@@ -34,7 +35,7 @@ def end_of(info: dict[str, Any], index: int) -> dict[str, Any]:
 # episodes of the batch are scripts 0 to 9, the second ones 10 to 19, and so on.
 
 
-def play_single(ruleset: Any, seat: Any) -> list[Record]:
+def play_single(ruleset: RulesetSource, seat: Seat) -> list[Record]:
     records = [Record() for _ in range(GAMES)]
     for first in range(NUM_ENVS):
         env = CastleEnv(ruleset, "positional", seat, text_info=True)
@@ -52,7 +53,7 @@ def play_single(ruleset: Any, seat: Any) -> list[Record]:
     return records
 
 
-def play_aec(ruleset: Any, seat: Any) -> list[Record]:
+def play_aec(ruleset: RulesetSource, seat: Literal[0, 1, "alternate"]) -> list[Record]:
     env = castle_v1.env(ruleset=ruleset, text_info=True)
     records = [Record() for _ in range(GAMES)]
     for script, record in enumerate(records):
@@ -82,7 +83,7 @@ def play_aec_turn(env: Any, record: Record, script: int, player: int) -> None:
         env.step(record.moves[-1][0])
 
 
-def play_aec_both_seats(ruleset: Any) -> list[Record]:
+def play_aec_both_seats(ruleset: RulesetSource) -> list[Record]:
     env = castle_v1.env(ruleset=ruleset, text_info=True)
     records = [Record() for _ in range(GAMES)]
     for script, record in enumerate(records):

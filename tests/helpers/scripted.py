@@ -100,7 +100,7 @@ def game_of_source(source: RulesetSource) -> Game:
     return Game(source if isinstance(source, Ruleset) else load_ruleset(source))
 
 
-def name_of(source: Any) -> str:
+def name_of(source: RulesetSource) -> str:
     """Short id of a test's ruleset."""
     return source["name"] if isinstance(source, dict) else str(source)
 

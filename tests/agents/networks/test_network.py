@@ -22,6 +22,7 @@ from agents.networks.policy import Policy
 from agents.networks.symmetry import symmetry_maps
 from castle_env import Game, OptionError, preset_names
 from castle_env.observation import OBSERVATION_SHAPE
+from castle_env.options import RulesetSource
 from castle_env.position import stack
 
 # Rulesets that not every turn and mirror of the board keeps.
@@ -70,7 +71,9 @@ def test_the_lane_network_is_symmetric(name: str, blocks: int) -> None:
 
 
 @pytest.mark.parametrize("source", ["sudden-death-home", ODD_LAYOUT, SQUARE_POINTS], ids=name_of)
-def test_without_symmetry_of_the_rules_the_lane_network_tells_sides_apart(source: Any) -> None:
+def test_without_symmetry_of_the_rules_the_lane_network_tells_sides_apart(
+    source: RulesetSource
+) -> None:
     """Mirrored observations, which are other positions, get other numbers."""
     game = game_of_source(source)
     network = lanes(game)
@@ -101,7 +104,7 @@ def image_map(game: Game, square_map: Any) -> Any:
 
 @pytest.mark.parametrize("source", ["storm", "sudden-death", "sudden-death-home", SQUARE_POINTS],
                          ids=name_of)
-def test_turned_observations_are_those_of_turned_positions(source: Any) -> None:
+def test_turned_observations_are_those_of_turned_positions(source: RulesetSource) -> None:
     game = game_of_source(source)
     positions = positions_of(game, 40, 2, 0.2)
     observations, masks = game.encode(stack(positions))
@@ -123,7 +126,7 @@ def test_which_presets_look_alike_from_all_sides(name: str) -> None:
 
 
 @pytest.mark.parametrize("source", [ODD_LAYOUT, SQUARE_POINTS], ids=name_of)
-def test_which_other_rulesets_do_not(source: Any) -> None:
+def test_which_other_rulesets_do_not(source: RulesetSource) -> None:
     assert not all_sides_are_alike(game_of_source(source))
 
 
