@@ -11,16 +11,16 @@ solved position is written as a line to `NAME.journal`, from which a stopped bui
 
 import hashlib
 import io
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from agents.carded_file import read_card, read_with_card
 from agents.locks import locked
 from agents.runs import environment_info, write_with_card_atomic
 from agents.search.board import board_of
@@ -34,6 +34,7 @@ from castle_env.ruleset import Ruleset
 
 BOOK_DTYPE: Final = np.dtype([("low", "<i8"), ("high", "<i4"), ("value", "<i2")])
 FORMAT: Final = 1
+_CARD_KEYS: Final[Mapping[str, type]] = {"ruleset_digest": str, "plies": int, "positions": int}
 SHIPPED: Final = Path(__file__).parents[1] / "data"
 
 Key: TypeAlias = tuple[int, int]
@@ -247,12 +248,10 @@ def card_path(path: Path) -> Path:
 
 def load_book(path: Path, game: Game) -> Book:
     """The book in a file (.npy, its card beside it); raises `BookError` for all that is wrong."""
-    card, data = _read_card(card_path(path)), _read(path)
+    card, data = read_with_card(path, "book", _CARD_KEYS, FORMAT, BookError)
     if card["ruleset_digest"] != game.rules.digest:
         raise BookError(f"book {str(path)!r} is of ruleset {card['ruleset_digest']!r}; allowed: "
                         f"{game.rules.digest!r}, the digest of {game.rules.name!r}")
-    if hashlib.sha256(data).hexdigest() != card["sha256"]:
-        raise BookError(f"book {str(path)!r} is damaged: its SHA-256 is not that of its card")
     try:
         rows: npt.NDArray[np.void] = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -266,27 +265,7 @@ def load_book(path: Path, game: Game) -> Book:
 def shipped_book(game: Game) -> Book | None:
     """The book of a ruleset that comes with the package, if there is one."""
     for path in sorted(SHIPPED.glob("*.npy")):
-        if _read_card(card_path(path))["ruleset_digest"] == game.rules.digest:
+        card = read_card(path, "book", _CARD_KEYS, FORMAT, BookError)
+        if card["ruleset_digest"] == game.rules.digest:
             return load_book(path, game)
     return None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BookError(f"cannot read book {str(path)!r}: {error.strerror or error}") from error
-
-
-def _read_card(path: Path) -> dict[str, Any]:
-    try:
-        card = json.loads(_read(path))
-    except (ValueError, RecursionError) as error:
-        raise BookError(f"card {str(path)!r} is no JSON: {error}") from None
-    needed = {"format": int, "ruleset_digest": str, "plies": int, "positions": int, "sha256": str}
-    if not isinstance(card, dict) or not all(type(card.get(name)) is kind
-                                             for name, kind in needed.items()):
-        raise BookError(f"card {str(path)!r}; allowed: a JSON object with {', '.join(needed)}")
-    if card["format"] != FORMAT:
-        raise BookError(f"card {str(path)!r} has format {card['format']}; allowed: {FORMAT}")
-    return card

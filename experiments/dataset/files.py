@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from agents.carded_file import read_with_card
 from agents.runs import write_with_card_atomic
 from agents.solve.exact_values import ILLEGAL
 from castle_env import Game, Ruleset
 from castle_env.errors import CastleError
 from castle_env.observation import ObservationDtype
 from castle_env.position import POSITION_DTYPE, Position, PositionArray
-from experiments.carded_file import read_with_card
 
 if TYPE_CHECKING:
     import torch

@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from agents.carded_file import read_with_card
 from agents.runs import write_with_card_atomic
 from agents.solve.exact_values import ILLEGAL, Values
 from castle_env import Game
@@ -30,7 +31,6 @@ from castle_env.board import ENTRIES
 from castle_env.errors import CastleError
 from castle_env.position import POSITION_DTYPE, PositionArray
 from castle_env.ruleset import Ruleset
-from experiments.carded_file import read_with_card
 
 FORMAT: Final = 1
 ABSENT: Final = int(np.iinfo(np.int8).min)

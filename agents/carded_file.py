@@ -20,7 +20,7 @@ def read_with_card(
     kind: what the file is called in messages. keys: what the card has to have, and of which type.
     form: the number under "format".
     """
-    card = _read_card(path.with_suffix(".json"), kind, {**_KEYS, **keys}, form, error)
+    card = read_card(path, kind, keys, form, error)
     data = _read(path, kind, error)
     if hashlib.sha256(data).hexdigest() != card["sha256"]:
         raise error(f"{kind} {str(path)!r} is damaged: its SHA-256 is not that of its card")
@@ -34,17 +34,20 @@ def _read(path: Path, kind: str, error: type[CastleError]) -> bytes:
         raise error(f"cannot read {kind} {str(path)!r}: {reason.strerror or reason}") from reason
 
 
-def _read_card(
+def read_card(
     path: Path, kind: str, keys: Mapping[str, type], form: int, error: type[CastleError]
 ) -> dict[str, Any]:
+    """The card of a file alone; arguments and errors as in `read_with_card`."""
+    needed = {**_KEYS, **keys}
+    path = path.with_suffix(".json")
     data = _read(path, kind, error)
     try:
         card = json.loads(data)
     except (ValueError, RecursionError) as reason:
         raise error(f"card {str(path)!r} is no JSON: {reason}") from None
     if not isinstance(card, dict) or not all(type(card.get(name)) is expected
-                                             for name, expected in keys.items()):
-        raise error(f"card {str(path)!r}; allowed: a JSON object with {', '.join(keys)}")
+                                             for name, expected in needed.items()):
+        raise error(f"card {str(path)!r}; allowed: a JSON object with {', '.join(needed)}")
     if card["format"] != form:
         raise error(f"card {str(path)!r} has format {card['format']}; allowed: {form}")
     return card
