@@ -38,7 +38,7 @@ from castle_env.errors import CastleError, quoted
 from castle_env.ruleset import MODES, STORM
 from experiments.limits import MAX_SEED
 from experiments.measure.match import agent_of
-from experiments.studies.cells import Cell
+from experiments.studies.cells import Cell, Row
 from experiments.studies.keys import (
     StudyError,
     check_keys,
@@ -132,6 +132,15 @@ class RulesetStudy:
     def axis_keys(self) -> tuple[str, ...]:
         """The rulesets' keys that vary, in the order of axes."""
         return tuple(axis.key for axis in self.axes)
+
+    def rows_of(
+        self, kind: str, rows: Mapping[str, Row]
+    ) -> list[tuple[tuple[str, ...], Row]]:
+        """Names and row of each ruleset whose cell of this kind did not fail, in order."""
+        by_digest = {row["digest"]: row for row in rows.values()
+                     if row["kind"] == kind and "result" in row}
+        return [(labels, by_digest[rules.digest])
+                for labels, rules in self.rulesets.items() if rules.digest in by_digest]
 
     def cells(self) -> list[Cell]:
         """All that is to be computed, each thing once."""

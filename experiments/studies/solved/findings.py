@@ -72,10 +72,7 @@ class Fairness:
 
 def fairness_of(study: RulesetStudy, rows: Mapping[str, Row]) -> list[Fairness]:
     """One for each ruleset of a study whose cell did not fail, in the study's order."""
-    by_digest = {row["digest"]: row for row in rows.values()
-                 if row["kind"] == "value" and "result" in row}
-    return [_fairness(labels, by_digest[rules.digest])
-            for labels, rules in study.rulesets.items() if rules.digest in by_digest]
+    return [_fairness(labels, row) for labels, row in study.rows_of("value", rows)]
 
 
 def _fairness(labels: tuple[str, ...], row: Row) -> Fairness:

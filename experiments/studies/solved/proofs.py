@@ -70,10 +70,7 @@ def proof_cell(game: Game, params: Mapping[str, Any], seed: int | None) -> dict[
 
 def proofs_of(study: RulesetStudy, rows: Mapping[str, Row]) -> list[Proven]:
     """One for each ruleset of a study whose cell did not fail, in the study's order."""
-    by_digest = {row["digest"]: row for row in rows.values()
-                 if row["kind"] == "proof" and "result" in row}
-    return [_proven(labels, by_digest[rules.digest])
-            for labels, rules in study.rulesets.items() if rules.digest in by_digest]
+    return [_proven(labels, row) for labels, row in study.rows_of("proof", rows)]
 
 
 def _proven(labels: tuple[str, ...], row: Row) -> Proven:
