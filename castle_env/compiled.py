@@ -52,6 +52,7 @@ class _Cache(FunctionCache):
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
+        self._function: Final = function.__qualname__
         _packages_with_kernels.add(_package(function.__module__))
         sources: dict[str, str] = {}
         _collect_sources(function.__module__, Path(function.__code__.co_filename), sources)
@@ -66,7 +67,16 @@ class _Cache(FunctionCache):
             return None
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep compiled code for a signature; an index that cannot be read is begun anew."""
+        """Keep compiled code for a signature; an index that cannot be read is begun anew.
+
+        Where a function calls itself with arguments of other types (a constant as an argument is a
+        type of its own), nothing is kept: numba would load a call to nowhere.
+        """
+        if _OPEN_REFERENCE in cast(Any, data).library.get_llvm_str():
+            self._cache_file.flush()  # type: ignore[no-untyped-call]
+            _warn(f"{self._function}, or a function that it calls, calls itself with arguments of "
+                  "other types")
+            return
         for attempt in (self._save, self._save_anew):
             try:
                 attempt(sig, data)
@@ -93,6 +103,9 @@ def _warn(reason: str) -> None:
     """Say once in a process for each reason that code is not kept."""
     warnings.warn(f"compiled code is not kept between runs: {reason}", stacklevel=3)
 
+
+# Names of references to functions that numba compiles later than their callers begin so.
+_OPEN_REFERENCE: Final = ".numba.unresolved$"
 
 # Top-level packages whose modules are followed from import to import.
 _packages_with_kernels: Final[set[str]] = set()

@@ -37,6 +37,20 @@ def double(number: int) -> int:
 }
 CALL = "import house.calls.caller"
 EXPECTED = "11\n"
+# The first call has a constant, whose type is not that of the number in the second.
+SUM_TO = """
+from castle_env.compiled import kernel
+
+@kernel
+def sum_to(number: int, sign: int) -> int:
+    return 0 if number == 0 else sign * number + sum_to(number - 1, -sign)
+
+@kernel
+def both(number: int) -> int:
+    return sum_to(number, 1)
+
+print(both(5))
+"""
 EIGHT_CALLS = """
 from importlib import import_module
 from multiprocessing import get_context
@@ -143,6 +157,15 @@ def test_a_change_in_any_file_makes_kept_code_stale(house: Path) -> None:
              FILES["house/rules/doubling.py"].replace("* FACTOR", "* FACTOR + 100"), "116\n")):
         (house / file).write_text(text, encoding="utf-8")
         assert finish(start(CALL, house)) == (expected, "")
+
+
+def test_recursion_through_other_types_is_compiled_anew(house: Path, tmp_path: Path) -> None:
+    """Numba would load such code with a call to the address 0."""
+    (house / "sums.py").write_text(SUM_TO, encoding="utf-8")
+    for _ in range(2):
+        output, errors = finish(start("import sums", house, NUMBA_CACHE_DIR=str(tmp_path)))
+        assert output == "3\n"
+        assert "UserWarning: compiled code is not kept between runs: sum_to" in errors
 
 
 def test_import_is_light() -> None:
