@@ -13,7 +13,8 @@ At the horizon a game that has not ended is worth, by `claim`, to the mover:
     OPPONENT_ENDS  HIGHEST: the opponent has to; upper bounds hold for every later turn limit
 
 With TURN_LIMIT a board has to be searched anew for each number of plies left. With the other two
-the bounds found with one number hold for others too, and short horizons suffice for proofs.
+the bounds found with one number hold for others too, and short horizons suffice for proofs. So each
+position is asked first whether the game can be ended two plies sooner.
 """
 
 from typing import Final
@@ -41,8 +42,10 @@ from agents.search.horizon_plies import (
 from agents.search.horizon_table import (
     HIGHEST,
     LOWER,
+    LOWEST,
     NO_ACTION,
     UPPER,
+    Known,
     askable,
     bounded,
     find,
@@ -165,7 +168,7 @@ def search(
         best = last_value(rules, work, position, claim)
         if plies_left == 1 or best >= beta:
             return bounded(best)
-    key, symmetry, hint = Key(0, 0), 0, NO_ACTION
+    key, symmetry, known = Key(0, 0), 0, Known(LOWEST, HIGHEST, NO_ACTION)
     if plies_left >= TABLE_PLIES:
         key, symmetry = key_of(symmetries, work, position, claim)
         known = find(table, key, plies_left, claim)
@@ -173,7 +176,6 @@ def search(
             return known.lower
         if known.upper < beta:
             return known.upper
-        hint = symmetries.actions[symmetries.inverse[symmetry], known.action]
     after, player, board = work.after[plies_left], position.ply & 1, board_of(position)
     enters = must_enter(rules, position, plies_left, claim)
     entries = write_entries(rules, work.ways, player, board, after)
@@ -182,6 +184,13 @@ def search(
     if not enters and passes(after, columns.all):
         return -search(rules, work, symmetries, table, play_pass(position), plies_left - 1, -claim,
                        1 - beta)
+    if claim and plies_left >= TABLE_PLIES:
+        # An earlier end is cheaper to find; if there is none, the table knows what to try first.
+        sooner = search(rules, work, symmetries, table, position, plies_left - 2, claim, beta)
+        if work.stop or (claim == MOVER_ENDS) == (sooner >= beta):
+            return sooner
+        known = find(table, key, plies_left, claim)
+    hint = symmetries.actions[symmetries.inverse[symmetry], known.action]
     start, action = 0, NO_ACTION
     if may_end:
         best, start = max(best, largest_margin(after, 0, entries)), entries
