@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from numba import config, njit
-from numba.core.caching import FunctionCache
+from numba import config, njit, types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -36,11 +36,43 @@ def _compiled(function: Kernel, forceinline: bool) -> Kernel:
     if not COMPILED:
         return function
     compiled: Any = njit(nogil=True, forceinline=forceinline)(function)
+    _compile_once_for_all_constants(compiled)
     try:
         compiled._cache = _Cache(function)
     except RuntimeError:
         _warn("no folder for it can be written")
     return cast(Kernel, compiled)
+
+
+def _compile_once_for_all_constants(compiled: Any) -> None:
+    """Let calls from other compiled code share machine code, whatever constants they hand over.
+
+    Numba would compile a function anew for each of them, such as a direction or a plane: most of
+    the time of a first step. LLVM puts constants into what it inlines anyway. And what calls itself
+    with a constant, and without one, could not be kept (see `save_overload`).
+    """
+    fold = compiled._compiler.fold_argument_types
+
+    def fold_argument_types(args: Any, kws: Any) -> Any:
+        signature, folded = fold(args, kws)
+        return signature, tuple(map(types.unliteral, folded))
+
+    compiled._compiler.fold_argument_types = fold_argument_types
+
+
+class _CacheFile(IndexDataCacheFile):
+    """The files of one function: an index, and a file of machine code for each signature.
+
+    Numba numbers the latter in the order in which they come, so that two processes that save at
+    once could find one's code under the other's signature.
+    """
+
+    def save(self, key: object, data: object) -> None:
+        """Keep the code of a signature in the file named after it."""
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()
+        name = self._data_name(int(digest[:12], 16))  # type: ignore[no-untyped-call]
+        self._save_data(name, data)  # type: ignore[no-untyped-call]
+        self._save_index({**self._load_index(), key: name})  # type: ignore[no-untyped-call]
 
 
 class _Cache(FunctionCache):
@@ -56,7 +88,8 @@ class _Cache(FunctionCache):
         _packages_with_kernels.add(_package(function.__module__))
         sources: dict[str, str] = {}
         _collect_sources(function.__module__, Path(function.__code__.co_filename), sources)
-        self._cache_file._source_stamp = tuple(sorted(sources.items()))
+        self._cache_file = _CacheFile(  # type: ignore[no-untyped-call]
+            self._cache_path, self._impl.filename_base, tuple(sorted(sources.items())))
 
     def load_overload(self, sig: object, target_context: object) -> Any:
         """Compiled code for a signature, or None."""
@@ -69,8 +102,8 @@ class _Cache(FunctionCache):
     def save_overload(self, sig: object, data: object) -> None:
         """Keep compiled code for a signature; an index that cannot be read is begun anew.
 
-        Where a function calls itself with arguments of other types (a constant as an argument is a
-        type of its own), nothing is kept: numba would load a call to nowhere.
+        Where a function calls itself with arguments of other types, nothing is kept: numba would
+        load a call to nowhere.
         """
         if _OPEN_REFERENCE in cast(Any, data).library.get_llvm_str():
             self._cache_file.flush()  # type: ignore[no-untyped-call]

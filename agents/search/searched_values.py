@@ -30,7 +30,6 @@ def write_searched_values(
     rules = table[0]
     work = workspace(depth)
     codes = work.moves[depth]
-    lowest = -INFINITE
     for index in range(len(states)):
         work.history[:] = 0
         position = load(states, index)
@@ -38,7 +37,7 @@ def write_searched_values(
             code = codes[number] & CODE_MASK
             child = play_code(rules, position, code)
             out_values[index, action_of_code(code)] = -search(
-                rules, None, child, depth - 1, lowest, -lowest, work)
+                rules, None, child, depth - 1, -INFINITE, INFINITE, work)
 
 
 def searched_values(game: Game, states: PositionArray, depth: int) -> Values:

@@ -4,9 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import ROOT
+
+from castle_env.compiled import _CacheFile
 
 HEAVY = ("torch", "pygame", "stable_baselines3", "sb3_contrib", "matplotlib", "agents",
          "experiments")
@@ -35,9 +38,25 @@ def double(number: int) -> int:
     "house/numbers.py": "from plain import FACTOR\n",
     "plain.py": "FACTOR = 2\n",
 }
+# Calls itself with a constant, and without one.
+RECURSIVE = """
+from castle_env.compiled import kernel
+
+@kernel
+def last_even(number: int, even: bool) -> bool:
+    if number == 0:
+        return even
+    return last_even(number - 1, not even) if number & 1 else last_even(number - 1, True)
+
+@kernel
+def ask(number: int) -> bool:
+    return last_even(number, True)
+
+print(ask(6))
+"""
 CALL = "import house.calls.caller"
 EXPECTED = "11\n"
-# The first call has a constant, whose type is not that of the number in the second.
+# The first call has a flag, whose type is not that of the number in the second.
 SUM_TO = """
 from castle_env.compiled import kernel
 
@@ -47,7 +66,7 @@ def sum_to(number: int, sign: int) -> int:
 
 @kernel
 def both(number: int) -> int:
-    return sum_to(number, 1)
+    return sum_to(number, True)
 
 print(both(5))
 """
@@ -166,6 +185,28 @@ def test_recursion_through_other_types_is_compiled_anew(house: Path, tmp_path: P
         output, errors = finish(start("import sums", house, NUMBA_CACHE_DIR=str(tmp_path)))
         assert output == "3\n"
         assert "UserWarning: compiled code is not kept between runs: sum_to" in errors
+
+
+def test_a_function_that_calls_itself_comes_from_the_disk_as_it_was(house: Path) -> None:
+    (house / "recursive.py").write_text(RECURSIVE, encoding="utf-8")
+    for _ in range(2):
+        assert finish(start("import recursive", house)) == ("False\n", "")
+
+
+def test_processes_that_save_at_once_find_each_its_own_code(tmp_path: Path) -> None:
+    """The other one has seen nothing yet, and saves while this one is about to write its code."""
+    one: Any = _CacheFile(str(tmp_path), "name", ())  # type: ignore[no-untyped-call]
+    other: Any = _CacheFile(str(tmp_path), "name", ())  # type: ignore[no-untyped-call]
+    other._load_index = dict
+    write = one._save_data
+
+    def write_after_the_other(name: str, data: object) -> None:
+        other.save("int", "code for an int")
+        write(name, data)
+
+    one._save_data = write_after_the_other
+    one.save("float", "code for a float")
+    assert (one.load("float"), one.load("int")) == ("code for a float", "code for an int")
 
 
 def test_import_is_light() -> None:
