@@ -6,7 +6,7 @@ learner steps is reached. There the state of a run is small and whole.
 
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,10 @@ from agents.training.resuming import StateError, check_weights, take_up
 from agents.training.tags import config_hparams, config_text, tag
 from castle_env.agent import Agent
 from castle_env.game import Game
+
+# What a card keeps of the run whose weights its own run began with.
+_OF_AN_ORIGIN: Final = ("algorithm", "steps", "hours", "cpu_minutes", "device", "config", "seed",
+                        "environment", "command", "sha256", "init_from")
 
 # Measures the learner. Plain values: "rows", one for each opponent of a panel with at least
 # "opponent", "win_rate" and "margin", and "regret" in VP per move, None where it is not measured.
@@ -167,7 +171,7 @@ def train(
     """Train in a run's folder up to `until`, or else `config.steps`, learner steps.
 
     Returns the steps reached, fewer when the run was stopped, and the history of evaluations, each
-    with its "steps" and "cpu_minutes"; the first is of the untrained network. `checkpoint` is one
+    with its "steps" and "cpu_minutes"; the first is from before training. `checkpoint` is one
     of the same folder to go on from. `command` goes into the cards of a new run. `callbacks` are of
     Stable-Baselines3, for PPO. `network` makes another network than the config says; the run's
     agents can be made by name if it is a function that can be imported. `init_from` gives a new run
@@ -177,23 +181,25 @@ def train(
     `tensorboard/`.
     """
     learner = make_learner(game, config, network, callbacks)
-    if init_from is not None and checkpoint is None:
-        _load_weights(learner, init_from)
     if checkpoint is not None:
+        card = checkpoint.card
         take_up(learner, checkpoint)
+    else:
+        card = _first_card(learner, command, network)
+        if init_from is not None:
+            _load_weights(learner, init_from)
+            card["init_from"] = _origin(init_from.card)
     with locked(folder):
-        return _train(learner, folder, evaluate, show, checkpoint, command, until, network)
+        return _train(learner, folder, evaluate, show, checkpoint, card, until)
 
 
 def _train(
     learner: Learner, folder: Path, evaluate: Evaluate, show: Callable[[Progress], None],
-    checkpoint: Checkpoint | None, command: str, until: int | None,
-    network: NetworkFactory | None,
+    checkpoint: Checkpoint | None, card: dict[str, Any], until: int | None,
 ) -> tuple[int, list[Evaluation]]:
     (folder / "checkpoints").mkdir(exist_ok=True)
     for leftover in (folder / "checkpoints").glob(".step-*"):
         leftover.unlink()  # half written when the run was killed
-    card = _first_card(learner, command, network) if checkpoint is None else checkpoint.card
     with _logging_to(folder / "tensorboard", checkpoint) as logger:
         until = learner.config.steps if until is None else until
         schedule = Schedule(learner, logger, folder, evaluate, show, until, card)
@@ -232,6 +238,12 @@ def _first_card(
         "cpu_minutes": 0.0,
         "results": {"evaluations": []},
     }
+
+
+def _origin(card: Mapping[str, Any]) -> dict[str, Any]:
+    """What the card of a run says of the one whose weights it began with, and so on back."""
+    kept = {key: card[key] for key in _OF_AN_ORIGIN if key in card}
+    return kept | {"evaluations": card.get("evaluations") or card["results"]["evaluations"]}
 
 
 class _PurgingTensorBoard(TensorBoardOutputFormat):

@@ -15,7 +15,7 @@ from experiments.output import tell
 
 # What the card of a run's checkpoint and that of an exported network have in common.
 KEPT: Final = ("algorithm", "network", "weights", "reward", "steps", "hours", "cpu_minutes",
-               "device", "config", "seed", "environment")
+               "device", "config", "seed", "environment", "init_from")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def _write_weights(checkpoint: Checkpoint, folder: Path, out: Path) -> None:
     """Write the network and its card.
 
     The card has the command that began the run, without the options that say where it was written,
-    and the evaluations of the run, of which the first is that of the untrained network.
+    and the evaluations of the run, of which the first is from before training. If the run began
+    with the weights of another, that one's are under "init_from".
     """
     results = _results(folder, out.stem)
     check_writable(out)
@@ -66,7 +67,7 @@ def _write_weights(checkpoint: Checkpoint, folder: Path, out: Path) -> None:
     _check_replaced(out, card["ruleset_digest"])
     save_checkpoint(
         out, {"policy": checkpoint.tensors["policy"]}, Game(Ruleset.from_dict(card["ruleset"])),
-        {key: card[key] for key in KEPT}
+        {key: card[key] for key in KEPT if key in card}
         | {"command": re.sub(r" --(name|runs)[ =]\S+", "", card["command"]), "results": results,
            "evaluations": card["results"]["evaluations"]})
 

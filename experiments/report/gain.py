@@ -1,4 +1,4 @@
-"""What training gained: the trained network beside the untrained one, in a sentence and a table."""
+"""What training gained: the network before and after it, in a sentence and a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def gain_markdown(evaluations: Sequence[Mapping[str, Any]]) -> str:
 
 def _line(evaluation: Mapping[str, Any]) -> tuple[str, ...]:
     steps = evaluation["steps"]
-    name = f"after {steps:,} steps" if steps else "untrained"
+    name = f"after {steps:,} steps" if steps else "before training"
     points = (percent(Interval(*row["win_rate_interval"])) for row in evaluation["rows"])
     regret = (plain(Interval.from_dict(evaluation["regret"])),) if evaluation["regret"] else ()
     return (name, *points, *regret)

@@ -65,7 +65,7 @@ def draw_learning(
 ) -> str:
     """Draw win rates against the panel, and regret, over training; Markdown that shows them.
 
-    It begins with what training gained over the untrained network.
+    It begins with what training gained.
 
     evaluations: those that `experiments.measure.panel` makes, each with its "steps".
     """

@@ -291,6 +291,9 @@ def test_network_and_reward_of_ones_own(
     assert card["weights"] == 648 * 25 + 25 + 648 + 1
     assert castle(*own, "--name", "more", "--init-from", "runs/mine").status == 0
     assert castle("train", "--resume", "runs/more", "--until", 256).status == 0
+    assert castle("export", "runs/more", "--out", "more.pt").status == 0
+    origin = json.loads((tmp_path / "more.json").read_text())["init_from"]
+    assert (origin["command"], origin["steps"]) == (card["command"], 128)
     ended = castle("evaluate", "ppo:runs/mine", "ppo:runs/more", "--games", 4)
     assert ended.status == 0
     assert "mine" in ended.output

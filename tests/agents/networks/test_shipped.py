@@ -70,6 +70,11 @@ def check_rows(rows: list[dict[str, Any]]) -> None:
     assert {row["opponent"] for row in rows} == set(PANEL)
 
 
+def runs_of(card: dict[str, Any]) -> list[dict[str, Any]]:
+    """The run that ended with a network, and back to the one that began with an untrained one."""
+    return [card, *(runs_of(card["init_from"]) if "init_from" in card else ())]
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_cards_say_how_the_agents_were_made(name: str) -> None:
     """Command, commit, seed, hours, results, and those of the untrained network beside them."""
@@ -77,7 +82,7 @@ def test_cards_say_how_the_agents_were_made(name: str) -> None:
     assert card["command"].startswith("castle train --")
     assert "/" not in card["command"]
     assert card["hours"] > 0  # with the time in which other programs held the cores
-    assert 0 < card["cpu_minutes"] <= 120
+    assert 0 < sum(run["cpu_minutes"] for run in runs_of(card)) <= 120
     assert card["algorithm"] == name.partition("-")[0]
     assert re.fullmatch("[0-9a-f]{40}", card["environment"]["git_commit"])
     assert card["ruleset_digest"] == GAMES[mode_of(name)].rules.digest
@@ -85,7 +90,7 @@ def test_cards_say_how_the_agents_were_made(name: str) -> None:
     assert card["device"] != "auto"
     check_rows(card["results"])
     assert all(row["agent"] == name for row in card["results"])
-    first, last = card["evaluations"][0], card["evaluations"][-1]
+    first, last = runs_of(card)[-1]["evaluations"][0], card["evaluations"][-1]
     assert (first["steps"], last["steps"]) == (0, card["steps"])
     for evaluation in (first, last):
         check_rows(evaluation["rows"])
@@ -100,8 +105,9 @@ def test_the_commit_of_a_card_is_in_the_history(name: str) -> None:
 
     if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
         pytest.skip("no checkout with its whole history")
-    commit = checkpoint_of(name).card["environment"]["git_commit"]
-    assert git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+    for run in runs_of(checkpoint_of(name).card):
+        commit = run["environment"]["git_commit"]
+        assert git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
 
 @pytest.mark.parametrize("name", SHIPPED)

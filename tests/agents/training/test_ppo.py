@@ -163,7 +163,7 @@ def test_a_regret_whose_interval_is_not_known_is_reported(tmp_path: Path) -> Non
     assert evaluations[-1]["regret"]["low"] is None
     shown = draw_learning(tmp_path, "learning", "ppo", json.loads(json.dumps(evaluations)))
     assert re.search(r"its regret from \d+\.\d\d to \d+\.\d\d VP per move", shown)
-    assert re.search(r"^\| untrained \|.* \d+\.\d\d \|$", shown, re.MULTILINE)
+    assert re.search(r"^\| before training \|.* \d+\.\d\d \|$", shown, re.MULTILINE)
     assert (tmp_path / "learning-regret.png").is_file()
 
 

@@ -258,6 +258,9 @@ def test_what_python_gives_keeps_snapshots_evaluations_and_checkpoints(
     else:
         assert same(first.tensors["policy"], before.tensors["policy"])
         assert not same(checkpoint.tensors["policy"], before.tensors["policy"])
+        origin = checkpoint.card["init_from"]
+        assert (origin["seed"], origin["steps"]) == (9, before.card["steps"])
+        assert origin["evaluations"] == before.card["results"]["evaluations"]
 
 
 class Ending(BaseCallback):

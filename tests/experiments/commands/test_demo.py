@@ -84,5 +84,5 @@ def test_the_table_has_both_networks_also_where_an_interval_is_not_known() -> No
     evaluations = results()["evaluations"]
     shown = gain_markdown(evaluations)
     assert shown.startswith(gain_sentence(evaluations))
-    assert "| untrained | 50.0% [0.0, 100.0] | 2.0% [0.0, 100.0] | 3.00 |" in shown
+    assert "| before training | 50.0% [0.0, 100.0] | 2.0% [0.0, 100.0] | 3.00 |" in shown
     assert "| after 9,000 steps | 50.0% [0.0, 100.0] | 50.0% [0.0, 100.0] | 1.50 |" in shown
