@@ -34,10 +34,11 @@ print(peak_megabytes())
 
 
 @contextmanager
-def training(preset: str) -> Iterator[Run]:
+def training(preset: str, updates: bool = True) -> Iterator[Run]:
     """The learner's decisions in whole iterations, rollout and update, of `castle train`.
 
-    The config is the preset "standard". A pool, where there is one, is full as in mid-run.
+    The config is the preset "standard". A pool, where there is one, is full as in mid-run. Without
+    `updates` rollouts alone are measured.
     """
     from stable_baselines3.common.logger import Logger
 
@@ -49,14 +50,15 @@ def training(preset: str) -> Iterator[Run]:
     for _ in range(learner.config.pool_size if learner.pool else 0):
         learner.add_snapshot()
     with _training_threads():
-        yield rate(partial(_learn, learner.model))
+        yield _iterations(learner.model, updates)
 
 
 @contextmanager
-def plain_training(n_steps: int) -> Iterator[Run]:
+def plain_training(n_steps: int, updates: bool = True) -> Iterator[Run]:
     """The same network and settings in plain MaskablePPO on a few games against random in storm.
 
-    `n_steps` are the decisions in each of the games between two updates.
+    `n_steps` are the decisions in each of the games between two updates. Without `updates` rollouts
+    alone are measured.
     """
     from sb3_contrib import MaskablePPO
     from stable_baselines3.common.env_util import make_vec_env
@@ -75,7 +77,7 @@ def plain_training(n_steps: int) -> Iterator[Run]:
         policy_kwargs={"make_network": partial(build_network, game, config.network_config)})
     model.set_logger(Logger(None, []))
     with closing(envs), _training_threads():
-        yield rate(partial(_learn, model))
+        yield _iterations(model, updates)
 
 
 @contextmanager
@@ -118,11 +120,17 @@ def network_evaluations(preset: str) -> Iterator[Run]:
         yield rate(evaluate)
 
 
-def _learn(model: "MaskablePPO") -> int:
-    """One rollout and the update that follows; the number of decisions in it."""
-    decisions: int = model.n_steps * model.n_envs
-    model.learn(decisions, reset_num_timesteps=False)
-    return decisions
+def _iterations(model: "MaskablePPO", updates: bool) -> Run:
+    """Takes rollouts, each with the update that follows if wanted, and counts the decisions."""
+    if not updates:
+        model.train = lambda: None  # type: ignore[method-assign]
+
+    def iterate() -> int:
+        decisions: int = model.n_steps * model.n_envs
+        model.learn(decisions, reset_num_timesteps=False)
+        return decisions
+
+    return rate(iterate)
 
 
 @contextmanager

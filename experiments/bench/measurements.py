@@ -288,6 +288,10 @@ MEASUREMENTS: Final = {
         Measurement("steps/s", partial(training, "storm"), TRAINING_THREADS),
     "ppo.storm.learner_steps.sb3":
         Measurement("steps/s", partial(plain_training, 2048), TRAINING_THREADS),
+    "ppo.storm.rollouts":
+        Measurement("steps/s", partial(training, "storm", updates=False), TRAINING_THREADS),
+    "ppo.storm.rollouts.sb3":
+        Measurement("steps/s", partial(plain_training, 2048, updates=False), TRAINING_THREADS),
     "ppo.sudden_death.learner_steps":
         Measurement("steps/s", partial(training, "sudden-death"), TRAINING_THREADS),
     "ppo.storm.peak_memory":

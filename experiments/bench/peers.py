@@ -149,4 +149,5 @@ COMPARISONS: Final[Mapping[str, tuple[str, ...]]] = {
     "gym.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
     "aec.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
     "ppo.storm.learner_steps": ("ppo.storm.learner_steps.sb3",),
+    "ppo.storm.rollouts": ("ppo.storm.rollouts.sb3",),
 }

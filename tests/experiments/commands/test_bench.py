@@ -96,8 +96,11 @@ def test_each_row_gives_a_number(
     small.write_text("mode = 'storm'\nfactions_per_player = 3\n")
     monkeypatch.setattr(measurements, "_small_storm", lambda _: Game(load_ruleset(small)))
     measurement = MEASUREMENTS[name]
-    if name == "ppo.storm.learner_steps.sb3":
-        measurement = Measurement(measurement.unit, partial(learning.plain_training, 16))
+    if name.endswith(".sb3"):
+        measurement = Measurement(measurement.unit, partial(
+            learning.plain_training, 16, updates="rollouts" not in name))
+    if "rollouts" in name:
+        monkeypatch.setattr(MaskablePPO, "train", None)
     if name == "solver.storm.solve":
         measurement = Measurement(measurement.unit, partial(measurements.solver_solve, str(small)))
     row = measure(name, measurement, runs=1, seconds=0)
