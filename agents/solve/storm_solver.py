@@ -20,7 +20,7 @@ from agents.solve.storm_search import (
     new_arrays,
     stored_line,
 )
-from agents.solve.threads import SECONDS_BETWEEN_REPORTS, run_threads
+from agents.solve.threads import SECONDS_BETWEEN_REPORTS, checked_threads, run_threads
 from agents.solve.transposition import HIGHEST, LOWEST, filled
 from castle_env.board import ENTRIES
 from castle_env.errors import AgentError, OptionError
@@ -30,7 +30,6 @@ from castle_env.position import Position
 from castle_env.ruleset import STORM, Ruleset
 
 DEFAULT_MEMORY: Final = 1 << 28
-MAX_THREADS: Final = 64
 
 # Searches up to so deep take a few milliseconds: they run in the calling thread.
 _QUICK_DEPTH: Final = 7
@@ -98,15 +97,12 @@ class Solver:
         if game.rules.mode != STORM:
             raise AgentError(f"the exact solver cannot play mode {game.rules.mode!r} of ruleset "
                              f"{game.rules.name!r}; allowed: {STORM!r}")
-        if not 1 <= threads <= MAX_THREADS:
-            raise OptionError(f"threads is {threads!r}; allowed: an integer from 1 to "
-                              f"{MAX_THREADS}")
         if memory_bytes < 1:
             raise OptionError(f"memory is {memory_bytes!r} bytes; allowed: an integer from 1 on")
         self.game: Final = game
         self._report: Final = report
         self._restriction: Restriction | None = None
-        self._work: Final = np.zeros(threads, dtype=WORK_DTYPE)
+        self._work: Final = np.zeros(checked_threads(threads), dtype=WORK_DTYPE)
         self._work["shared"] = threads > 1
         self._arrays: Final = new_arrays(game, memory_bytes, use_symmetries)
         self._started = perf_counter()

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import Final, TypeAlias
+
+import numpy as np
 
 from agents.search.hash_table import new_table
 from agents.search.horizon_last import Ints, new_work
@@ -13,7 +15,7 @@ from agents.search.horizon_search import ask_value, key_of
 from agents.search.horizon_table import HIGHEST, LOWEST
 from agents.search.null_window import Window
 from agents.search.position_key import symmetry_table
-from agents.solve.threads import run_threads
+from agents.solve.threads import checked_threads, run_threads
 from agents.tasks import MapTasks
 from castle_env.errors import AgentError, OptionError
 from castle_env.game import Game
@@ -23,6 +25,8 @@ from castle_env.ruleset import SUDDEN_DEATH, Ruleset
 DEFAULT_MEMORY: Final = 1 << 28
 # Searches with fewer plies left than this are not worth sharing among processes.
 _SHARED_PLIES: Final = 9
+# Threads but the first start as if each action had had so many successes, or fewer, by lot.
+_SPREAD: Final = 3
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ class SuddenDeathSolver:
     are equal they are the value; if that never happens, the search at the turn limit gives it.
 
     Values are Victory Point margins seen from the player to move. All are exact: entries of the
-    table hold whole positions. `memory_bytes` bounds the table and `report` is called now and then.
+    table hold whole positions. `memory_bytes` bounds the table, `threads` that share it, and
+    `report` is called now and then.
     With `map_tasks`, such as that of a cluster, it gives each first move to a process of its own,
     which keeps a table as large. Ctrl-C (KeyboardInterrupt) ends a search within milliseconds;
     `proof` then has what is proven.
@@ -89,6 +94,7 @@ class SuddenDeathSolver:
         report: Report | None = None,
         use_symmetries: bool = True,
         map_tasks: MapTasks | None = None,
+        threads: int = 1,
     ) -> None:
         rules = game.rules
         if rules.mode != SUDDEN_DEATH or rules.max_plies > MAX_PLIES:
@@ -105,13 +111,17 @@ class SuddenDeathSolver:
         self._map: Final = map_tasks
         self._report: Final = report
         self._symmetries: Final = symmetry_table(game, use_symmetries)
-        self._work: Final = new_work(game)
+        self._work: Final = np.repeat(new_work(game), checked_threads(threads))
+        for index in range(1, threads):
+            # Threads that took moves in the same order would all do the same.
+            self._work["history"][index] = np.random.default_rng(index).integers(
+                _SPREAD, size=self._work["history"][index].shape)
         self._started, self._before = perf_counter(), 0
 
     @property
     def nodes(self) -> int:
         """Positions searched since the solver was made."""
-        return int(self._work["nodes"][0])
+        return int(self._work["nodes"].sum())
 
     def solve(
         self, position: Position, max_horizon: int = MAX_PLIES, known: Proof | None = None,
@@ -125,7 +135,8 @@ class SuddenDeathSolver:
         in tasks do not count.
         """
         self.proof = known or Proof()
-        self._work["max_nodes"] = max_nodes and self.nodes + max_nodes
+        self._work["max_nodes"] = max_nodes and (
+            self._work["nodes"] + -(-max_nodes // len(self._work)))
         self._started = perf_counter() - self.proof.seconds
         self._before = self.nodes - self.proof.nodes
         first = max(self.proof.horizon, 1)
@@ -144,7 +155,8 @@ class SuddenDeathSolver:
     @property
     def _is_spent(self) -> bool:
         """Whether the search that was asked for has had all its positions."""
-        return 0 < int(self._work["max_nodes"][0]) <= self.nodes
+        most = self._work["max_nodes"]
+        return bool(np.all((most > 0) & (most <= self._work["nodes"])))
 
     def each_move_value(self, position: Position) -> Iterator[tuple[int, int]]:
         """Each legal action with its exact value for the mover, as they are found."""
@@ -164,7 +176,8 @@ class SuddenDeathSolver:
         if is_limit and not self._is_spent:
             window = Window(self.proof.low, self.proof.high, self._guess(TURN_LIMIT))
             best = self._search(position, horizon, TURN_LIMIT, window)
-            self._settle(min(max(best, window.low), window.high))
+            if not self._is_spent:
+                self._settle(min(max(best, window.low), window.high))
 
     def _tighten(self, position: Position, horizon: int, claim: int) -> None:
         """Ask question after question; whatever is proven is in `proof` at once."""
@@ -199,18 +212,23 @@ class SuddenDeathSolver:
     def margin(self, position: Position, plies_left: int, claim: int, window: Window) -> int:
         """The mover's margin with a horizon and a claim, see `agents.search.horizon_search`.
 
-        Exact where it lies in the window, else a bound of it. The game is not over.
+        Exact where it lies in the window, else a bound of it. The game is not over. Means nothing
+        once the positions that may be searched are spent.
         """
         margins: list[int] = []
 
-        def search() -> None:
-            margins.append(int(ask_value(
-                self.game.table, self._work, self._symmetries, self.table, position, plies_left,
-                claim, window)))
+        def search(index: int) -> None:
+            works = self._work[index:index + 1]
+            margin = int(ask_value(self.game.table, works, self._symmetries, self.table, position,
+                                   plies_left, claim, window))
+            if not works["stop"][0]:
+                margins.append(margin)
+                self._work["stop"] = 1
 
         self._work["stop"] = 0
-        run_threads([search], self._work, self._note)
-        return margins[0]
+        run_threads([partial(search, index) for index in range(len(self._work))], self._work,
+                    self._note)
+        return margins[0] if margins else 0
 
     def _guess(self, claim: int) -> int:
         """The margin is likely to be that of the last horizon."""
@@ -237,7 +255,7 @@ class SuddenDeathSolver:
         tasks = [(self.game.rules, self._memory_bytes, child, plies_left - 1, -claim, turned)
                  for child in children.values() if not self.game.is_terminal(child)]
         found = map_tasks(_margin_and_nodes, tasks)
-        self._work["nodes"] += sum(nodes for _, nodes in found)
+        self._work["nodes"][0] += sum(nodes for _, nodes in found)
         return max(ended + [-margin for margin, _ in found])
 
     def _margin_now(self, position: Position) -> int:

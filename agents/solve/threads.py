@@ -7,7 +7,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from castle_env.errors import OptionError
+
 SECONDS_BETWEEN_REPORTS: Final = 0.5
+MAX_THREADS: Final = 64
+
+
+def checked_threads(threads: int) -> int:
+    """A number of threads that a solver can have; raises `OptionError` for any other."""
+    if not 1 <= threads <= MAX_THREADS:
+        raise OptionError(f"threads is {threads!r}; allowed: an integer from 1 to {MAX_THREADS}")
+    return threads
 
 
 def run_threads(

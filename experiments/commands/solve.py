@@ -52,7 +52,7 @@ class Solve(BackendOptions, OutputOptions):
     memory: str = "256MiB"
     """Size of the table, as in 4GiB (B, KiB, MiB, GiB); all of default storm fits into 64MiB."""
     threads: int = 1
-    """Threads that search together in storm; results do not depend on it."""
+    """Threads that search together; results do not depend on it."""
     bounds: bool = False
     """Sudden death: stop after --plies, if need be with a lower and an upper bound."""
     plies: int = 16
@@ -100,10 +100,13 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
     """Prove the value of a position, or bounds of it, print them, and write the file; what is
     proven when interrupted.
     """
-    if options.wdl or options.threads != 1 or options.book_plies is not None or options.out:
-        raise OptionError("--wdl, --threads, --book-plies and --out are for storm; allowed in "
-                          "sudden death: --position, --memory, --json, --quiet, --bounds, --plies, "
+    if options.wdl or options.book_plies is not None or options.out:
+        raise OptionError("--wdl, --book-plies and --out are for storm; allowed in sudden death: "
+                          "--position, --memory, --threads, --json, --quiet, --bounds, --plies, "
                           "--resume, --backend, --workers and --address")
+    if options.threads != 1 and not options.is_default:
+        raise OptionError("--threads goes without --backend, --workers and --address: each worker "
+                          "searches in one thread")
     if not 1 <= options.plies <= MAX_PLIES:
         raise OptionError(f"plies is {options.plies}; allowed: an integer from 1 to {MAX_PLIES}")
     position = (game.initial_state() if options.position is None
@@ -119,7 +122,8 @@ def solve_sudden_death(options: Solve, game: Game) -> None:
             if kept:
                 kept.save_now_and_then()
 
-        solver = SuddenDeathSolver(game, memory_bytes(options.memory), report, map_tasks=map_tasks)
+        solver = SuddenDeathSolver(game, memory_bytes(options.memory), report, map_tasks=map_tasks,
+                                   threads=options.threads)
         kept = Kept(path, solver, position) if path else None
         try:
             solver.solve(position, options.plies if options.bounds else MAX_PLIES,

@@ -193,7 +193,8 @@ def test_solve_sudden_death(castle: Callable[..., Ended], tmp_path: Path) -> Non
     ended = castle("solve", "cousin.toml", "--bounds", "--plies", 4)
     assert ended.status == 0
     assert "not bounded yet" in ended.output or "at least" in ended.output
-    wrong: list[tuple[object, ...]] = [("--wdl",), ("--threads", 2), ("--bounds", "--plies", 0)]
+    wrong: list[tuple[object, ...]] = [
+        ("--wdl",), ("--threads", 65), ("--threads", 2, "--workers", 2), ("--bounds", "--plies", 0)]
     for options in wrong:
         assert castle("solve", "cousin.toml", *options).status == 2
     for option in ("--bounds", "--resume"):

@@ -139,7 +139,7 @@ def test_how_the_solver_is_set_up_does_not_matter(keys: Keys) -> None:
     game = game_of(**keys)
     start = game.initial_state()
     solvers = [solver_of(game), solver_of(game, memory_bytes=1),
-               solver_of(game, use_symmetries=False)]
+               solver_of(game, use_symmetries=False), solver_of(game, threads=2)]
     warm = solvers[0].solve(start)
     answers = [warm, *(solver.solve(start) for solver in solvers)]
     assert len({(proof.value, proof.length, proof.horizon) for proof in answers}) == 1
@@ -185,6 +185,8 @@ def test_other_modes_and_sizes_are_refused() -> None:
         SuddenDeathSolver(game_of(max_plies=1001))
     with pytest.raises(OptionError, match="memory"):
         SuddenDeathSolver(game_of(), memory_bytes=0)
+    with pytest.raises(OptionError, match="threads is 65"):
+        SuddenDeathSolver(game_of(), threads=65)
 
 
 def test_report_of_a_solved_and_an_open_game() -> None:
@@ -235,6 +237,15 @@ def test_so_many_nodes_end_a_search_and_it_goes_on_from_there() -> None:
     whole = solver.solve(start, known=part)
     assert (whole.value, whole.length) == (0, 10)
     assert whole.nodes > part.nodes
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_that_ends_at_the_turn_limit_for_want_of_nodes_has_no_value(threads: int) -> None:
+    """Nobody can end this game before the limit, so that all nodes are those of that search."""
+    game = game_of(factions_per_player=5, max_plies=6)
+    proof = solver_of(game, threads=threads).solve(game.initial_state(), max_nodes=40)
+    assert 40 <= proof.nodes < 300
+    assert (proof.low, proof.high, proof.value) == (LOWEST, HIGHEST, None)
 
 
 def test_bounds_of_the_whole_game_in_a_few_plies() -> None:
