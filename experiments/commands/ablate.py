@@ -10,7 +10,7 @@ from experiments.studies.run import run_options
 class Ablate(StudyOptions):
     """Train every variant of a study with every seed, and tell what each change is worth.
 
-    A study that comes with the package: ablation. Ctrl-C loses no training that was finished;
+    Studies that come with the package: ablation, curves. Ctrl-C loses no training that was finished;
     --resume goes on.
     """
 
