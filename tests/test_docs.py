@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from quick_pictures import quick_pictures
 from shortened import shortened
 
 from castle_env import agent
@@ -65,7 +66,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.syspath_prepend(folder)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(agent, "_registered", dict(agent._registered))
-    yield tmp_path
+    with quick_pictures():
+        yield tmp_path
     for name in set(sys.modules) - known:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]

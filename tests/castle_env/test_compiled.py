@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Forked, run_code
 from places import ROOT
 
 from castle_env.compiled import _CacheFile
@@ -95,20 +96,10 @@ def house(tmp_path: Path) -> Path:
     return tmp_path / "code"
 
 
-def start(code: str, house: Path, **environment: str) -> subprocess.Popen[str]:
-    """A Python process that finds the package and `castle_env`."""
-    search = os.pathsep.join([str(house), str(ROOT)])
-    return subprocess.Popen(
-        [sys.executable, "-c", code], cwd=house, text=True,
-        env=os.environ | {"PYTHONPATH": search} | environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
-    try:
-        output, errors = process.communicate(timeout=300)
-    finally:
-        process.kill()
+def outcome(code: str, house: Path, **environment: str) -> tuple[str, str]:
+    """Output and errors of a program in a process of its own, which has to succeed."""
+    process = Forked(run_code, code, str(house), environment)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return output, errors
 
@@ -120,10 +111,10 @@ def compiled_files(folder: Path) -> list[Path]:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_eight_processes_share_an_empty_cache(house: Path, tmp_path: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    assert finish(start(EIGHT_CALLS, house, **cache)) == (EXPECTED * 8, "")
+    assert outcome(EIGHT_CALLS, house, **cache) == (EXPECTED * 8, "")
     assert len(compiled_files(tmp_path / "cache")) == 2
     assert not list(tmp_path.rglob("*.tmp.*"))
-    assert finish(start(CALL, house, **cache)) == (EXPECTED, "")
+    assert outcome(CALL, house, **cache) == (EXPECTED, "")
 
 
 def test_an_unwritable_cache_is_a_warning(house: Path) -> None:
@@ -131,8 +122,8 @@ def test_an_unwritable_cache_is_a_warning(house: Path) -> None:
     for blocker in blockers:
         blocker.write_text("a file where Python and numba want a folder")
     nowhere = str(blockers[0] / "below")
-    output, errors = finish(start(
-        CALL, house, NUMBA_CACHE_DIR=nowhere, HOME=nowhere, XDG_CACHE_HOME=nowhere))
+    output, errors = outcome(
+        CALL, house, NUMBA_CACHE_DIR=nowhere, HOME=nowhere, XDG_CACHE_HOME=nowhere)
     assert output == EXPECTED
     assert errors.count("UserWarning: compiled code is not kept between runs") == 1
     assert all(blocker.is_file() for blocker in blockers)
@@ -140,34 +131,37 @@ def test_an_unwritable_cache_is_a_warning(house: Path) -> None:
 
 def test_a_full_disk_is_a_warning(house: Path, tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
-    output, errors = finish(start(full + CALL, house, NUMBA_CACHE_DIR=str(tmp_path / "cache")))
-    assert output == EXPECTED
-    assert errors.count("UserWarning: compiled code is not kept between runs") == 1
+    search = os.pathsep.join([str(house), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", full + CALL], cwd=house, text=True, capture_output=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": search, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})
+    assert (done.returncode, done.stdout) == (0, EXPECTED)
+    assert done.stderr.count("UserWarning: compiled code is not kept between runs") == 1
     assert not compiled_files(tmp_path)
 
 
 def test_a_damaged_cache_is_a_warning_and_mended(house: Path, tmp_path: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    finish(start(CALL, house, **cache))
+    outcome(CALL, house, **cache)
     for pattern, damage in (("*.nbc", b""), ("*.nbi", b"no pickle"),
                             ("*.nbi", b"\x80\x04cnowhere\nnothing\n.")):
         for file in tmp_path.rglob(pattern):
             file.write_bytes(damage)
-        output, errors = finish(start(CALL, house, **cache))
+        output, errors = outcome(CALL, house, **cache)
         assert output == EXPECTED
         assert "UserWarning: compiled code is not kept between runs" in errors
-        assert finish(start(CALL, house, **cache)) == (EXPECTED, "")
+        assert outcome(CALL, house, **cache) == (EXPECTED, "")
 
 
 def test_a_cache_folder_that_cannot_be_made_does_no_harm(house: Path, tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.touch()
-    assert finish(start(CALL, house, NUMBA_CACHE_DIR=str(blocker / "below"))) == (EXPECTED, "")
+    assert outcome(CALL, house, NUMBA_CACHE_DIR=str(blocker / "below")) == (EXPECTED, "")
 
 
 def test_a_change_in_any_file_makes_kept_code_stale(house: Path) -> None:
     """In one that is imported from another folder or package, be it for a number."""
-    assert finish(start(CALL, house)) == (EXPECTED, "")
+    assert outcome(CALL, house) == (EXPECTED, "")
     for file, text, expected in (
             ("plain.py", "FACTOR = 4\n", "21\n"),
             ("house/numbers.py", "FACTOR = 7\n", "36\n"),
@@ -175,14 +169,14 @@ def test_a_change_in_any_file_makes_kept_code_stale(house: Path) -> None:
             ("house/rules/doubling.py",
              FILES["house/rules/doubling.py"].replace("* FACTOR", "* FACTOR + 100"), "116\n")):
         (house / file).write_text(text, encoding="utf-8")
-        assert finish(start(CALL, house)) == (expected, "")
+        assert outcome(CALL, house) == (expected, "")
 
 
 def test_recursion_through_other_types_is_compiled_anew(house: Path, tmp_path: Path) -> None:
     """Numba would load such code with a call to the address 0."""
     (house / "sums.py").write_text(SUM_TO, encoding="utf-8")
     for _ in range(2):
-        output, errors = finish(start("import sums", house, NUMBA_CACHE_DIR=str(tmp_path)))
+        output, errors = outcome("import sums", house, NUMBA_CACHE_DIR=str(tmp_path))
         assert output == "3\n"
         assert "UserWarning: compiled code is not kept between runs: sum_to" in errors
 
@@ -190,7 +184,7 @@ def test_recursion_through_other_types_is_compiled_anew(house: Path, tmp_path: P
 def test_a_function_that_calls_itself_comes_from_the_disk_as_it_was(house: Path) -> None:
     (house / "recursive.py").write_text(RECURSIVE, encoding="utf-8")
     for _ in range(2):
-        assert finish(start("import recursive", house)) == ("False\n", "")
+        assert outcome("import recursive", house) == ("False\n", "")
 
 
 def test_processes_that_save_at_once_find_each_its_own_code(tmp_path: Path) -> None:

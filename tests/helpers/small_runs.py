@@ -1,17 +1,17 @@
 """Training runs that are over in a second, and what tests look at in them."""
 
-import os
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import time
 from collections.abc import Callable
-from multiprocessing import get_context
+from multiprocessing import set_forkserver_preload
 from pathlib import Path
 from typing import Any
 
 import torch
+from forked import Forked
+from quick_pictures import quick_pictures
 from stable_baselines3.common.logger import Logger
 
 from agents.networks.checkpoint import Checkpoint, load_checkpoint
@@ -32,8 +32,7 @@ SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channe
                  "--blocks", 1, "--hidden", 8, "--device", "cpu", "--evaluation-games", 4,
                  "--report-games", 4, "--regret-positions", 0)
 
-_FORKING = get_context("forkserver")
-_FORKING.set_forkserver_preload([
+set_forkserver_preload([
     "experiments.commands.train", "agents.training.ppo", "agents.training.az.learner"])
 
 
@@ -102,55 +101,17 @@ def training_state(folder: Path) -> dict[str, Any]:
     return tensors
 
 
-class Castle:
-    """The `castle` command in a process of its own, which starts with its modules imported.
-
-    Such processes come from one that has imported them once: importing takes longer than a small
-    run. The interface is that of `subprocess.Popen`.
-    """
+class Castle(Forked):
+    """The `castle` command, with pictures of one pixel."""
 
     def __init__(self, *arguments: object) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self._files = [Path(self._folder.name, name) for name in ("output", "errors")]
-        self._process = _FORKING.Process(target=_run_castle, args=(
-            [*map(str, arguments)], os.getcwd(), self._files))
-        self._process.start()
-
-    @property
-    def pid(self) -> int:
-        assert self._process.pid
-        return self._process.pid
-
-    @property
-    def returncode(self) -> int | None:
-        return self._process.exitcode
-
-    def poll(self) -> int | None:
-        return self._process.exitcode
-
-    def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Wait for the end, at most so many seconds; what the command wrote."""
-        self._process.join(timeout)
-        assert self.returncode is not None, "the command does not end"
-        output, errors = (file.read_text(encoding="utf-8") for file in self._files)
-        self._folder.cleanup()
-        return output, errors
+        super().__init__(_run_castle, *map(str, arguments))
 
 
-def _run_castle(arguments: list[str], folder: str, files: list[Path]) -> None:
-    """What a process of `Castle` does."""
-    os.chdir(folder)
-    for number, file in enumerate(files, start=1):
-        with file.open("wb") as opened:
-            os.dup2(opened.fileno(), number)
+def _run_castle(*arguments: str) -> None:
     sys.argv = ["castle", *arguments]
-    cli.main()
+    with quick_pictures():
+        cli.main()
 
 
 def start_castle(*arguments: object) -> "subprocess.Popen[str]":
@@ -161,7 +122,7 @@ def start_castle(*arguments: object) -> "subprocess.Popen[str]":
 
 
 def wait_until(
-    condition: Callable[[], bool], process: "Castle | subprocess.Popen[str]"
+    condition: Callable[[], bool], process: "Forked | subprocess.Popen[str]"
 ) -> None:
     """Wait until something has come true while a process runs, which must not end before."""
     for _ in range(MAX_WAITS):
