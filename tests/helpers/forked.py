@@ -67,7 +67,7 @@ def _call(function: Callable[..., object], arguments: tuple[object, ...], folder
 def run_code(code: str, folder: str, environment: dict[str, str]) -> None:
     """Run a program in a folder, with what numba reads of the environment at its start."""
     os.environ.update(environment)
-    config.reload_config()  # type: ignore[attr-defined]
+    config.reload_config()  # type: ignore[no-untyped-call]
     os.chdir(folder)
     sys.path.insert(0, folder)
     exec(code, {})
