@@ -229,7 +229,7 @@ def test_shipped_results_come_from_commits_of_the_history(study: str) -> None:
     """Each row names what made it, without changes on top; those of 0.1.0 did not keep it."""
     lines = text(DOCS / "results" / study / "cells.jsonl").splitlines()
     rows = [json.loads(line) for line in lines]
-    assert all(row["command"].startswith("castle balance ") for row in rows)
+    assert all(row["command"].startswith(("castle balance ", "castle ablate ")) for row in rows)
     made_by = [row["made_by"] for row in rows if "made_by" in row]
     assert bool(made_by) != (study in OF_0_1_0)
     assert len(made_by) in (0, len(rows))
