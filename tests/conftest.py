@@ -4,6 +4,11 @@ import os
 
 import pytest
 
+# The files that take longest: last, one of them would keep a process busy while others have ended.
+LONGEST = ("test_docs.py", "training/test_run.py", "test_notebooks.py", "commands/test_bench.py",
+           "test_compiled.py", "test_backend.py", "test_static_study.py", "training/test_ppo.py",
+           "training/test_az.py", "test_book.py", "test_examples.py", "test_site.py")
+
 # Small networks gain nothing from more threads, and lose on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -20,3 +25,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if whole and parallel and not worker and config.option.numprocesses is None:
         config.option.numprocesses = os.cpu_count()
         config.option.dist = "loadfile"
+        config.option.loadscopereorder = False  # else files with many tests come first
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of files that take long come first; all others stay where they are."""
+    def rank(item: pytest.Item) -> int:
+        file = item.path.as_posix()
+        return next((place for place, end in enumerate(LONGEST) if file.endswith(f"/{end}")),
+                    len(LONGEST))
+
+    items.sort(key=rank)
