@@ -10,8 +10,8 @@ from experiments.studies.run import run_options
 class Ablate(StudyOptions):
     """Train every variant of a study with every seed, and tell what each change is worth.
 
-    Studies that come with the package: ablation, curves. Ctrl-C loses no training that
-    was finished; --resume goes on.
+    Studies that come with the package: ablation, curves, shapes. Ctrl-C loses no
+    training that was finished; --resume goes on.
     """
 
 
