@@ -217,58 +217,70 @@ def apply_actions(
 
 
 @kernel
-def take_turns(
+def play_turns(
     table: RuleTable, states: PositionArray, actions: Ints, over: Flags, unheard: Flags,
-    out_states: PositionArray, out_over: Flags,
-) -> tuple[int, int]:
+    players: Ints, out_states: PositionArray, out_over: Flags, out_ended: Flags, out_seats: Ints,
+    out_played: Ints, out_faults: Flags,
+) -> None:
     """One action in each game that is not `over`, and a pass where the end is still `unheard`.
 
-    Returns the index of the first action that is out of range or illegal, or -1, and how many
-    games end for their players by this. Outputs are other arrays than inputs, and count only
-    when -1 is returned; games that are over stay as they are.
+    Writes which games end for their players by this, whose turns these are (`players`, or the
+    mover where that is -1), which action is played, -1 for none, and which one is out of range or
+    illegal. Outputs are other arrays than inputs, and count only where there are no such faults;
+    games that are over stay as they are.
     """
-    rules, ended = table[0], 0
+    rules = table[0]
     for index in range(len(states)):
         action, position = actions[index], load(states, index)
-        if not over[index]:
-            if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
-                return index, 0
-            legal, position = play_action(rules, position, action)
-            if not legal:
-                return index, 0
-            out_over[index] = is_over(rules, position)
-            ended += out_over[index]
+        out_seats[index] = players[index] if players[index] >= 0 else position.ply & 1
+        if over[index]:
+            out_over[index], out_ended[index] = True, unheard[index]
+            out_played[index] = action if unheard[index] else -1
+            out_faults[index] = unheard[index] and action != PASS
         else:
-            out_over[index] = True
-            if unheard[index]:
-                if action != PASS:
-                    return index, 0
-                ended += 1
+            out_played[index] = action
+            legal = 0 <= action < (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS)
+            if legal:
+                legal, position = play_action(rules, position, action)
+            out_faults[index] = not legal
+            out_over[index] = out_ended[index] = is_over(rules, position)
         store(out_states, index, position)
-    return -1, ended
+
+
+@kernel
+def take_turns(
+    table: RuleTable, states: PositionArray, actions: Ints, over: Flags, unheard: Flags,
+    players: Ints, divisors: Divisors, eights: Eights, out_states: PositionArray, out_over: Flags,
+    out_ended: Flags, out_seats: Ints, out_played: Ints, out_faults: Flags, out_planes: Planes,
+    out_masks: Masks,
+) -> None:
+    """`play_turns`, and where `out_planes` has rows for it, `observe` what comes of it."""
+    play_turns(table, states, actions, over, unheard, players, out_states, out_over, out_ended,
+               out_seats, out_played, out_faults)
+    if len(out_planes):
+        observe(table, out_states, players, out_over, unheard, divisors, eights, out_planes,
+                out_masks)
 
 
 @kernel
 def reply(
     table: RuleTable, states: PositionArray, games: Ints, actions: Ints, over: Flags
-) -> tuple[int, int]:
+) -> int:
     """Play actions of the opponents, shape (k,), in the games with these numbers, (k,), in place.
 
-    Returns the index of the first action that is out of range or illegal, or -1, and how many of
-    the games are over now.
+    Returns the index of the first action that is out of range or illegal, or -1.
     """
-    rules, ended = table[0], 0
+    rules = table[0]
     for index in range(len(games)):
         game, action = games[index], actions[index]
         if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
-            return index, 0
+            return index
         legal, position = play_action(rules, load(states, game), action)
         if not legal:
-            return index, 0
+            return index
         store(states, game, position)
         over[game] = is_over(rules, position)
-        ended += over[game]
-    return -1, ended
+    return -1
 
 
 @kernel

@@ -75,7 +75,7 @@ def no_end_info() -> dict[str, Any]:
 def no_end_infos(count: int) -> dict[str, Any]:
     """The same keys while all games of a batch go on."""
     return {"end_reason": np.zeros(count, dtype=np.int64),
-            "winner": np.full(count, -1, dtype=np.int64),
+            "winner": np.full(count, -1),
             "margin": np.zeros(count, dtype=np.int64),
             "victory_points": np.zeros((count, 2), dtype=np.int64),
             "points_by_row": np.zeros((count, 2, len(POINT_ROWS)), dtype=np.int64)}
@@ -104,7 +104,9 @@ def text_infos(game: Game, states: PositionArray, reasons: Ints) -> dict[str, np
 
 def with_flags(info: dict[str, Any], flags: Flags) -> dict[str, Any]:
     """Infos of a batch with a `_key` beside each key, true where `flags`, shape (n,), are."""
-    return info | {f"_{key}": flags.copy() for key in info}
+    copies = np.empty((len(info), len(flags)), dtype=np.bool_)
+    copies[:] = flags
+    return info | {f"_{key}": copy for key, copy in zip(info, copies, strict=True)}
 
 
 def scatter(values: npt.NDArray[Any], chosen: Flags) -> npt.NDArray[Any]:

@@ -86,6 +86,5 @@ class LegalMultiDiscrete(spaces.MultiDiscrete):
         masks = self.legal_action_masks
         actions = np.empty(len(masks), dtype=np.int64)
         uniforms = self.np_random.random(len(actions))
-        self._slices.run(lambda part: choose_from_masks(masks[part], uniforms[part],
-                                                        actions[part]))
+        self._slices.run(choose_from_masks, masks, uniforms, actions)
         return actions

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from castle_env import batch
-from castle_env.board import SIZE
+from castle_env.board import SQUARES
 from castle_env.errors import IllegalActionError, OptionError
 from castle_env.info import end_info, final_infos, no_end_infos, text_infos, with_flags
 from castle_env.observation import OBSERVATION_SHAPE, PLANES, ObservationDtype
@@ -38,6 +38,7 @@ from castle_env.slices import Slices
 from castle_env.spaces import LegalDiscrete, LegalMultiDiscrete
 
 Observations = Any  # planes (n, 18, 6, 6), or a dict of them and of masks
+Seen = tuple[npt.NDArray[Any], npt.NDArray[np.int8]]  # planes (n, 18, 36) and masks
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -85,8 +86,10 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     ## Arguments
     num_envs: how many games. opponent: as in `CastleEnv`, or None for self-play. autoreset_mode:
-    see above. num_threads: on how many threads compiled code runs; results are the same. The
-    others are those of `CastleEnv`.
+    see above. num_threads: on how many threads, and no more than cores, compiled code runs; results
+    are the same. It pays from about 1,000 games on, while steps follow each other quickly: threads
+    that have waited for half a millisecond sleep, and the others do without them until they are
+    awake. The others are those of `CastleEnv`.
 
     ## Version history
     As in `CastleEnv`.
@@ -113,7 +116,6 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         num_threads: int = 1,
     ) -> None:
         self._renderers: list[Renderer] = []  # what is closed also if one of the options is wrong
-        self._slices = Slices(1, 1)
         check_options(seat=seat, reward=reward, render_mode=render_mode, observation=observation,
                       observation_dtype=observation_dtype, illegal=illegal, text_info=text_info)
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
@@ -124,7 +126,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.opponent = None if opponent is None else load_opponent(opponent, self.game)
         self.autoreset_mode = load_autoreset_mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        self._slices = Slices(num_envs, num_threads)
+        self._code = self.game.divisors[observation_dtype], self.game.eights[observation_dtype]
+        self._slices = Slices(num_envs, num_threads, self.game.table, *self._code)
         self.single_observation_space = observation_space(self.game, observation_dtype, observation)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = LegalDiscrete(self.game.num_actions)
@@ -152,6 +155,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         # Who has lost by an illegal action, or -1.
         self._losers = np.full(count, -1, dtype=np.int64)
         self._both = np.full(count, -1, dtype=np.int64)
+        self._all = np.ones(count, dtype=np.bool_)
         self._masks: npt.NDArray[np.int8] | None = None
 
     def action_masks(self) -> npt.NDArray[np.int8]:
@@ -173,10 +177,10 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self._start(np.flatnonzero(chosen), None if states is None else states[chosen])
         nothing = np.full(self.num_envs, -1, dtype=np.int64)
         seats = nothing if self.opponent is None else self.seats
-        info = self._infos(seats, nothing, np.zeros(self.num_envs, dtype=np.int64))
+        info = self._infos(seats.copy(), nothing, np.zeros(self.num_envs, dtype=np.int64))
         if self._over.any():
             self._write_ends(info, self._over & ~self._unheard)
-        return self._observe(info)
+        return self._observe(info, self._encode())
 
     def step(
         self, actions: npt.NDArray[np.int64]
@@ -184,23 +188,22 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         """Play one action in each game and, with an opponent, its replies."""
         waiting = self._waiting()
         numbers, wrong = self._legalised(self.game.action_array(actions, self.num_envs), waiting)
-        seats = self.states["ply"] & 1 if self.opponent is None else self.seats
-        any_ended = self._take_turns(numbers, wrong & (self._illegal == "lose"), seats)
-        ended = self._over & ~waiting
-        numbers[waiting] = -1
-        info = self._infos(seats, numbers, wrong.astype(np.int64))
+        losing = wrong if self._illegal == "lose" else None
+        ended, seats, played, seen = self._take_turns(numbers, losing, waiting)
+        info = self._infos(seats, played, wrong.astype(np.int64))
+        any_ended = np.count_nonzero(ended) > 0
         rewards = np.zeros(self.num_envs)
         if any_ended:
             self._write_ends(info, ended)
             games, margins = np.flatnonzero(ended), info["margin"][ended]
             rewards[games] = self._rewards(games, margins, seats[games])
             self._on_end(games, margins)
-        if waiting.any():
+        if np.count_nonzero(waiting):
             self._restart(np.flatnonzero(waiting), info)
         if any_ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
             info = self._with_final(info, ended)
-        observations, info = self._observe(info)
-        return observations, rewards, ended, np.zeros_like(ended), info
+        observations, info = self._observe(info, seen or self._encode())
+        return observations, rewards, ended, np.zeros(self.num_envs, dtype=np.bool_), info
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame for each game, in the render mode of `CastleEnv`."""
@@ -210,7 +213,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the windows and end the threads."""
-        self._slices.close()
+        if hasattr(self, "_slices"):
+            self._slices.close()
         for renderer in self._renderers:
             renderer.close()
 
@@ -242,38 +246,50 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
             numbers[wrong] = chosen
         return numbers, wrong
 
-    def _take_turns(self, numbers: Indices, losing: Flags, seats: Indices) -> bool:
-        """Play the actions and the replies; whether any game has ended. Errors change nothing."""
+    def _take_turns(
+        self, numbers: Indices, losing: Flags | None, waiting: Flags
+    ) -> tuple[Flags, Indices, Indices, Seen | None]:
+        """Play the actions and the replies; errors change nothing.
+
+        Gives which games have ended, whose turns these were, which actions were played and, where
+        neither replies nor new games follow, what is seen.
+        """
         before, states = self.states, np.empty_like(self.states)
-        over = np.empty(self.num_envs, dtype=np.bool_)
-        closed, unheard = self._over | losing, self._unheard & ~losing
-        table = self.game.table
-        ended = int(np.count_nonzero(losing))
-        for part, (fault, count) in self._slices.run(lambda part: (part, batch.take_turns(
-                table, before[part], numbers[part], closed[part], unheard[part], states[part],
-                over[part]))):
-            self._check(before[part], numbers[part], fault)
-            ended += count
+        over, ended, faults = np.empty((3, self.num_envs), dtype=np.bool_)
+        seats, played = np.empty((2, self.num_envs), dtype=np.int64)
+        last = (self.opponent is None and self.autoreset_mode != AutoresetMode.SAME_STEP
+                and not np.count_nonzero(waiting))
+        seen = self._room(self.num_envs if last else 0)
+        closed, unheard = self._over, self._unheard
+        if losing is not None:
+            closed, unheard = closed | losing, unheard & ~losing
+        self._slices.run(batch.take_turns, self.game.table, before, numbers, closed, unheard,
+                         self._players, *self._code, states, over, ended, seats, played, faults,
+                         *seen)
+        if np.count_nonzero(faults):
+            self._check(before, numbers, int(faults.argmax()))
         if self._renderers:
             playing = np.flatnonzero(~closed)
             self._record(playing, before[playing], numbers[playing])
+        if losing is not None:
+            ended |= losing
+            played[losing] = numbers[losing]
+            self._losers[losing] = seats[losing]
         if self.opponent is not None:
-            ended += self._reply(states, over, np.flatnonzero(~over))
+            self._reply(states, over, np.flatnonzero(~over))
+            ended = over & ~waiting
+            self._unheard[:] = False
         self.states, self._over = states, over
-        self._losers[losing] = seats[losing]
-        self._unheard[:] = False
-        return ended > 0
+        return ended, seats, played, seen if last else None
 
-    def _reply(self, states: PositionArray, over: Flags, games: Indices) -> int:
-        """The opponents' turns in some games, in place; how many games end by it."""
+    def _reply(self, states: PositionArray, over: Flags, games: Indices) -> None:
+        """The opponents' turns in some games, in place."""
         if len(games) == 0:
-            return 0
+            return
         before = states[games]
         actions = self.game.action_array(self._opponent_actions(before, games), len(games))
-        fault, ended = batch.reply(self.game.table, states, games, actions, over)
-        self._check(before, actions, fault)
+        self._check(before, actions, batch.reply(self.game.table, states, games, actions, over))
         self._record(games, before, actions)
-        return ended
 
     def _opponent_actions(self, states: PositionArray, games: Indices) -> Indices:
         """Actions of the opponents in positions, shape (k,), of the games with these numbers."""
@@ -313,6 +329,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         games = np.flatnonzero(ended)
         planes, masks = self._encode(games)
         final: list[Any] = [None] * self.num_envs
+        planes = planes.reshape(len(games), *OBSERVATION_SHAPE)
         for game, seen, mask in zip(games, planes, masks, strict=True):
             final[game] = {"observation": seen, "action_mask": mask} if self._as_dict else seen
         told = final_infos(final, masks, info, ended)
@@ -356,37 +373,45 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     def _infos(self, seats: Indices, actions: Indices, illegal: Indices) -> dict[str, Any]:
         """Infos of games that go on; masks are added when they are known."""
-        info = {"seat": seats.copy(), "played_action": actions, "illegal_action": illegal}
+        info = {"seat": seats, "played_action": actions, "illegal_action": illegal}
         info |= no_end_infos(self.num_envs)
         if self._text_info:
             info |= text_infos(self.game, self.states, info["end_reason"])
         return info
 
-    def _observe(self, info: dict[str, Any]) -> tuple[Observations, dict[str, Any]]:
-        planes, masks = self._encode(slice(None))
+    def _observe(self, info: dict[str, Any], seen: Seen) -> tuple[Observations, dict[str, Any]]:
+        planes, masks = seen[0].reshape(self.num_envs, *OBSERVATION_SHAPE), seen[1]
         self._masks = self._legal_actions.legal_action_masks = masks
         final = {key: info.pop(key) for key in
                  ("final_obs", "_final_obs", "final_info", "_final_info") if key in info}
-        info = with_flags({"action_mask": masks.copy()} | info,
-                          np.ones(self.num_envs, dtype=np.bool_)) | final
+        info = with_flags({"action_mask": masks.copy()} | info, self._all) | final
         if self.render_mode == "human":
             self.render()
         if self._as_dict:
             return {"observation": planes, "action_mask": masks.copy()}, info
         return planes, info
 
-    def _encode(self, games: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
-        """Planes and masks, in new arrays, of some games as they stand."""
-        states, over, unheard = self.states[games], self._over[games], self._unheard[games]
-        players = (self._both if self.opponent is None else self.seats)[games]
-        planes = np.empty((len(states), PLANES, SIZE * SIZE), dtype=self._dtype)
-        masks = np.empty((len(states), self.game.num_actions), dtype=np.int8)
-        code = self.game.divisors[self._dtype], self.game.eights[self._dtype]
-        slices = self._slices if isinstance(games, slice) else Slices(len(states), 1)
-        slices.run(lambda part: batch.observe(
-            self.game.table, states[part], players[part], over[part], unheard[part], *code,
-            planes[part], masks[part]))
-        return planes.reshape(len(states), *OBSERVATION_SHAPE), masks
+    def _encode(self, games: Indices | None = None) -> Seen:
+        """Planes and masks, in new arrays, of all games or some as they stand."""
+        shown: list[Any] = [self.states, self._players, self._over, self._unheard]
+        if games is None:
+            seen = self._room(self.num_envs)
+            self._slices.run(batch.observe, self.game.table, *shown, *self._code, *seen)
+        else:
+            seen = self._room(len(games))
+            shown = [values[games] for values in shown]
+            batch.observe(*[self.game.table, *shown, *self._code, *seen])
+        return seen
+
+    def _room(self, count: int) -> Seen:
+        """Arrays for planes and masks of so many games."""
+        return (np.empty((count, PLANES, SQUARES), dtype=self._dtype),
+                np.empty((count, self.game.num_actions), dtype=np.int8))
+
+    @property
+    def _players(self) -> Indices:
+        """Who sees each game, (n,): the seats of the learner, or -1 for those who are to move."""
+        return self._both if self.opponent is None else self.seats
 
     def _record(self, games: Indices, before: PositionArray, actions: Indices) -> None:
         """Remember moves for the frames; `before` and `actions` belong to these games."""

@@ -116,5 +116,5 @@ class SelfPlayVectorEnv(CastleVectorEnv):
             raise StateError(f"seats {np.unique(self.seats).tolist()} and opponents "
                              f"{np.unique(self.opponents).tolist()}; allowed: 0 and 1, and members "
                              "of the pool")
-        observations: npt.NDArray[np.float32] = self._observe({})[0]
+        observations: npt.NDArray[np.float32] = self._observe({}, self._encode())[0]
         return observations

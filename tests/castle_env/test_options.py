@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +25,8 @@ from castle_env import (
     PositionError,
     castle_v1,
     load_ruleset,
+    shared_work,
+    slices,
 )
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
@@ -334,7 +337,11 @@ def test_reset_options_that_are_not_allowed(options: Any, error: Any) -> None:
 
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize("num_threads", [2, 3, 50])
-def test_threads_change_nothing_but_the_time(num_threads: int, opponent: Any) -> None:
+def test_threads_change_nothing_but_the_time(
+    monkeypatch: pytest.MonkeyPatch, num_threads: int, opponent: Any
+) -> None:
+    monkeypatch.setattr(slices, "FEWEST", 4)
+    monkeypatch.setattr(slices, "usable_cores", lambda: 6)
     kwargs: dict[str, Any] = {"ruleset": "sudden-death-step", "opponent": opponent,
                               "autoreset_mode": "SameStep"}
     one = CastleVectorEnv(33, **kwargs)
@@ -357,9 +364,35 @@ def test_threads_change_nothing_but_the_time(num_threads: int, opponent: Any) ->
     many.close()
 
 
+def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "usable_cores", lambda: 2)
+    envs = CastleVectorEnv(4096, opponent=None, num_threads=2)
+    envs.reset(seed=0)
+    team = envs._slices._awake_team()
+    limit = time.monotonic() + 300
+    while not team._board[shared_work.DONE]:
+        assert time.monotonic() < limit, "nobody helps"
+        envs.action_space.sample()
+    envs.close()
+
+
+def test_work_is_done_alone_while_another_thread_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "usable_cores", lambda: 2)
+    one = CastleVectorEnv(128, opponent=None)
+    two = CastleVectorEnv(128, opponent=None, num_threads=2)
+    for envs in (one, two):
+        envs.reset(seed=0)
+        envs.action_space.seed(0)
+    two._slices._awake_team()._board[shared_work.LED] = 1
+    actions = one.action_space.sample()
+    assert np.array_equal(actions, two.action_space.sample())
+    assert np.array_equal(one.step(actions)[0], two.step(actions)[0])
+    two.close()
+
+
 FORK = """
 import os, sys, gymnasium, castle_env
-envs = gymnasium.make_vec("castle_env/Storm-v1", num_envs=64, opponent=None, num_threads=2)
+envs = gymnasium.make_vec("castle_env/Storm-v1", num_envs=256, opponent=None, num_threads=2)
 envs.reset(seed=0)
 envs.step(envs.action_space.sample())
 child = os.fork()
