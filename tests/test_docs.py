@@ -211,7 +211,7 @@ def test_diagrams_are_those_that_the_command_draws(monkeypatch: pytest.MonkeyPat
 
 
 # Studies whose rows were computed before rows kept what made them.
-OF_0_1_0 = {"storm-restricted-full", "storm-small"}
+OF_0_1_0 = {"storm-restricted-full"}
 TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
 
 
