@@ -210,8 +210,6 @@ def test_diagrams_are_those_that_the_command_draws(monkeypatch: pytest.MonkeyPat
         assert drawn == draw(), f"{file}: run python docs/draw_pictures.py"
 
 
-# Studies whose rows were computed before rows kept what made them.
-OF_0_1_0 = {"storm-restricted-full"}
 TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
 
 
@@ -226,13 +224,12 @@ def test_promises_name_tests_that_there_are() -> None:
 @pytest.mark.parametrize("study", sorted(path.parent.name for path in
                                          DOCS.glob("results/*/cells.jsonl")))
 def test_shipped_results_come_from_commits_of_the_history(study: str) -> None:
-    """Each row names what made it, without changes on top; those of 0.1.0 did not keep it."""
+    """Each row names what made it, without changes on top."""
     lines = text(DOCS / "results" / study / "cells.jsonl").splitlines()
     rows = [json.loads(line) for line in lines]
     assert all(row["command"].startswith(("castle balance ", "castle ablate ")) for row in rows)
-    made_by = [row["made_by"] for row in rows if "made_by" in row]
-    assert bool(made_by) != (study in OF_0_1_0)
-    assert len(made_by) in (0, len(rows))
+    made_by = [row["made_by"] for row in rows]
+    assert made_by
     commits = {maker["git_commit"] or "" for maker in made_by}
     assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in commits)
     assert all(maker["packages"]["numba"] for maker in made_by)
@@ -241,12 +238,6 @@ def test_shipped_results_come_from_commits_of_the_history(study: str) -> None:
     for commit in commits:
         subprocess.run(["git", "-C", ROOT, "merge-base", "--is-ancestor", commit, "HEAD"],
                        check=True)
-
-
-def test_pages_say_which_results_are_of_an_earlier_version() -> None:
-    for study in OF_0_1_0:
-        page = "played" if study.startswith(("played", "sudden")) else "balance"
-        assert "of version 0.1.0" in " ".join(text(DOCS / f"{page}.md").split()), study
 
 
 # Shares, intervals and speeds, which somebody measured; "95%" is how sure an interval is.
