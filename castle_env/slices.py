@@ -69,6 +69,8 @@ class _Team:
         self._examples: Final = shared_work.example_arrays(*rules)
         each = min(MAX_EACH, count // (FEWEST * threads))
         self._board: Final = shared_work.new_board(count, threads, each)
+        # Compiled here: a process that is forked while another thread compiles never could.
+        shared_work.follow(self._board, 0, 0, *self._examples)
         self._pool: Final = ThreadPoolExecutor(threads - 1, "castle-env")
         self._helpers: Final[list[Future[None] | None]] = [None] * (threads - 1)
 
