@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from castle_env.errors import CastleError
+from castle_env.slices import usable_cores
 
 PACKAGES: Final = (
     "storm-the-castle", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3",
@@ -208,7 +209,7 @@ def environment_info() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "packages": {name: _package_version(name) for name in PACKAGES},
-        "machine": {"processor": _processor(), "cores": _cores(), "os": platform.platform()},
+        "machine": {"processor": _processor(), "cores": usable_cores(), "os": platform.platform()},
         "git_commit": _git_commit(Path(__file__).resolve().parents[1]),
     }
 
@@ -228,13 +229,6 @@ def _processor() -> str:
             if key.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
-
-
-def _cores() -> int:
-    """Cores that this process may use, where the system tells; else all of the machine."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _git_commit(project: Path) -> str | None:

@@ -33,6 +33,15 @@ def _place(context: Any, builder: Any, board_type: Any, board: Any, index: Any) 
     return builder.gep(make_array(board_type)(context, builder, board).data, [index])
 
 
+def _changing(operation: str, board: Any) -> tuple[Any, Callable[..., Any]]:
+    """Types and code of what changes an integer on a board, and gives what it was before."""
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, signature.args[0], *arguments[:2])
+        return builder.atomic_rmw(operation, place, arguments[2], "acq_rel")
+
+    return types.int64(board, types.intp, types.int64), code
+
+
 @intrinsic
 def atomic_load(_: Any, board: Any, index: Any) -> Any:
     """board[index]; all that was written before it was stored is seen after this."""
@@ -46,21 +55,13 @@ def atomic_load(_: Any, board: Any, index: Any) -> Any:
 @intrinsic
 def atomic_add(_: Any, board: Any, index: Any, number: Any) -> Any:
     """Add to board[index], and give what it was before."""
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _place(context, builder, signature.args[0], *arguments[:2])
-        return builder.atomic_rmw("add", place, arguments[2], "acq_rel")
-
-    return types.int64(board, types.intp, types.int64), code
+    return _changing("add", board)
 
 
 @intrinsic
 def atomic_exchange(_: Any, board: Any, index: Any, number: Any) -> Any:
     """Store a number in board[index], and give what it was before."""
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _place(context, builder, signature.args[0], *arguments[:2])
-        return builder.atomic_rmw("xchg", place, arguments[2], "acq_rel")
-
-    return types.int64(board, types.intp, types.int64), code
+    return _changing("xchg", board)
 
 
 @intrinsic

@@ -93,7 +93,7 @@ class _Team:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use, where the system tells; else all of the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from castle_env.slices import usable_cores
+
 # One counted run: of at least so many seconds, where more work makes it longer; gives its value.
 Run: TypeAlias = Callable[[float], float]
 
@@ -54,6 +56,4 @@ def number_of(program: str, *arguments: str, **environment: str) -> float:
 
 def usable_threads(most: int) -> int:
     """`most`, or the number of cores that this process may use if that is less."""
-    cores = (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
-             else os.cpu_count() or 1)
-    return min(most, cores)
+    return min(most, usable_cores())

@@ -108,7 +108,7 @@ def goes_on(rules: Rules, position: Position, count: int, steps_now: bool) -> bo
         return True
     moves = legal_moves(rules, position)
     if not steps_now and count_moves(moves) == 0:
-        return goes_on(rules, play_pass(position), count, not steps_now)
+        return goes_on(rules, play_pass(position), count, True)
     for kind in range(DIRECTIONS if steps_now else 0, KINDS):
         squares = moves[kind]
         while squares:
@@ -126,7 +126,7 @@ def counted(table: RuleTable, position: Position) -> int:
 
 @kernel
 def steps_for(table: RuleTable, position: Position, count: int) -> bool:
-    return goes_on(table[0], position, count, count > 0)
+    return goes_on(table[0], position, count, True)
 
 
 def test_steps_said_to_last_can_be_made() -> None:
