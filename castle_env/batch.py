@@ -33,6 +33,7 @@ from castle_env.kernels import (
     play_action,
     play_pass,
     points_of_both,
+    popcount,
     square_of,
 )
 from castle_env.observation import Divisors, Eights, Planes, write_observation
@@ -45,6 +46,10 @@ Flags = npt.NDArray[np.bool_]
 
 
 NO_MOVES: Moves = (0, 0, 0, 0, 0, 0, 0, 0)
+
+# A number times the first has in its highest byte the sum of all its bytes.
+EACH_BYTE = 0x0101010101010101
+HIGH_BITS = 0x0080808080808080
 
 # Row b holds the eight bits of the byte b.
 _EIGHT_BITS = np.array([[byte >> bit & 1 for bit in range(8)] for byte in range(256)],
@@ -172,25 +177,6 @@ def encode(
 
 
 @kernel
-def observe(
-    table: RuleTable, states: PositionArray, players: Ints, over: Flags, unheard: Flags,
-    divisors: Divisors, eights: Eights, out_planes: Planes, out_masks: Masks,
-) -> None:
-    """`encode` for games of which the environment says which are `over`.
-
-    A player of -1 stands for the one to move. Games that are `unheard` are over before their player
-    had a turn: a pass is legal there, after which it is told.
-    """
-    rules = table[0]
-    for index in range(len(states)):
-        position = load(states, index)
-        moves = NO_MOVES if over[index] else legal_moves(rules, position)
-        player = players[index] if players[index] >= 0 else position.ply & 1
-        write_view(rules, position, moves, player, divisors, eights, out_planes[index])
-        write_mask(rules, moves, over[index] and not unheard[index], out_masks[index])
-
-
-@kernel
 def apply_actions(
     table: RuleTable,
     states: PositionArray,
@@ -213,73 +199,6 @@ def apply_actions(
             return index
         store(out_states, index, position)
         out_over[index] = is_over(rules, position)
-    return -1
-
-
-@kernel
-def play_turns(
-    table: RuleTable, states: PositionArray, actions: Ints, over: Flags, unheard: Flags,
-    players: Ints, out_states: PositionArray, out_over: Flags, out_ended: Flags, out_seats: Ints,
-    out_played: Ints, out_faults: Flags,
-) -> None:
-    """One action in each game that is not `over`, and a pass where the end is still `unheard`.
-
-    Writes which games end for their players by this, whose turns these are (`players`, or the
-    mover where that is -1), which action is played, -1 for none, and which one is out of range or
-    illegal. Outputs are other arrays than inputs, and count only where there are no such faults;
-    games that are over stay as they are.
-    """
-    rules = table[0]
-    for index in range(len(states)):
-        action, position = actions[index], load(states, index)
-        out_seats[index] = players[index] if players[index] >= 0 else position.ply & 1
-        if over[index]:
-            out_over[index], out_ended[index] = True, unheard[index]
-            out_played[index] = action if unheard[index] else -1
-            out_faults[index] = unheard[index] and action != PASS
-        else:
-            out_played[index] = action
-            legal = 0 <= action < (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS)
-            if legal:
-                legal, position = play_action(rules, position, action)
-            out_faults[index] = not legal
-            out_over[index] = out_ended[index] = is_over(rules, position)
-        store(out_states, index, position)
-
-
-@kernel
-def take_turns(
-    table: RuleTable, states: PositionArray, actions: Ints, over: Flags, unheard: Flags,
-    players: Ints, divisors: Divisors, eights: Eights, out_states: PositionArray, out_over: Flags,
-    out_ended: Flags, out_seats: Ints, out_played: Ints, out_faults: Flags, out_planes: Planes,
-    out_masks: Masks,
-) -> None:
-    """`play_turns`, and where `out_planes` has rows for it, `observe` what comes of it."""
-    play_turns(table, states, actions, over, unheard, players, out_states, out_over, out_ended,
-               out_seats, out_played, out_faults)
-    if len(out_planes):
-        observe(table, out_states, players, out_over, unheard, divisors, eights, out_planes,
-                out_masks)
-
-
-@kernel
-def reply(
-    table: RuleTable, states: PositionArray, games: Ints, actions: Ints, over: Flags
-) -> int:
-    """Play actions of the opponents, shape (k,), in the games with these numbers, (k,), in place.
-
-    Returns the index of the first action that is out of range or illegal, or -1.
-    """
-    rules = table[0]
-    for index in range(len(games)):
-        game, action = games[index], actions[index]
-        if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
-            return index
-        legal, position = play_action(rules, load(states, game), action)
-        if not legal:
-            return index
-        store(states, game, position)
-        over[game] = is_over(rules, position)
     return -1
 
 
@@ -316,19 +235,49 @@ def write_lost_tokens(table: RuleTable, states: PositionArray, out_lost: Ints) -
         out_lost[index, mover], out_lost[index, 1 - mover] = lost
 
 
-@kernel
-def choose_from_masks(masks: Masks, uniforms: Floats, out_actions: Ints) -> None:
-    """An allowed action for each row of `masks`, uniform when `uniforms` are uniform in [0, 1).
+@inlined_kernel
+def eight_of(mask: Masks, at: int) -> int:
+    """Eight entries of a mask, from `at` on, as the bytes of one number."""
+    # Written out, and without signs: only then does LLVM read them in one piece.
+    a, b, c, d = (np.uint64(mask[at] & 0xFF), np.uint64(mask[at + 1] & 0xFF),
+                  np.uint64(mask[at + 2] & 0xFF), np.uint64(mask[at + 3] & 0xFF))
+    e, f, g, h = (np.uint64(mask[at + 4] & 0xFF), np.uint64(mask[at + 5] & 0xFF),
+                  np.uint64(mask[at + 6] & 0xFF), np.uint64(mask[at + 7] & 0xFF))
+    low = a | b << np.uint64(8) | c << np.uint64(16) | d << np.uint64(24)
+    return int(low | e << np.uint64(32) | f << np.uint64(40) | g << np.uint64(48)
+               | h << np.uint64(56))
 
-    A row without any allowed action gets 0, as `Discrete.sample` does.
+
+@kernel
+def choose_from_masks(
+    low: int, high: int, masks: Masks, uniforms: Floats, out_actions: Ints
+) -> None:
+    """An allowed action for the rows of `masks` from `low` to before `high`.
+
+    It is uniform when `uniforms` are uniform in [0, 1). A row without any allowed action gets 0, as
+    `Discrete.sample` does.
     """
-    allowed = np.zeros(masks.shape[1] + 1, dtype=np.int64)
-    for index in range(len(masks)):
-        count = 0
-        for action in range(masks.shape[1]):
-            allowed[count] = action  # overwritten by the next one unless it counts
-            count += masks[index, action]
-        out_actions[index] = allowed[int(uniforms[index] * count)] if count else 0
+    whole = masks.shape[1] & -8
+    for index in range(low, high):
+        mask, count = masks[index], 0
+        for at in range(0, whole, 8):
+            count += eight_of(mask, at) * EACH_BYTE >> 56 & 0xFF
+        for at in range(whole, len(mask)):
+            count += mask[at]
+        left, at, sums = int(uniforms[index] * count), 0, 0
+        while at < whole:
+            # Byte k holds how many of the eight are allowed up to there.
+            sums = eight_of(mask, at) * EACH_BYTE
+            if left < sums >> 56 & 0xFF:
+                break
+            left -= sums >> 56 & 0xFF
+            at += 8
+        if at < whole:  # as many come before it as there are bytes that do not pass `left`
+            at += popcount((left * EACH_BYTE | HIGH_BITS) - sums & HIGH_BITS)
+        while whole <= at < len(mask) and left >= mask[at]:
+            left -= mask[at]
+            at += 1
+        out_actions[index] = at if count else 0
 
 
 @kernel

@@ -47,7 +47,7 @@ class GreedyAgent(BaseAgent):
         best = np.zeros((len(states), self._game.num_actions), dtype=np.int8)
         mark_best(self._game.table, states, best)
         actions = np.empty(len(states), dtype=np.int64)
-        choose_from_masks(best, rng.random(len(states)), actions)
+        choose_from_masks(0, len(states), best, rng.random(len(states)), actions)
         return actions
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castle_env import batch
+from castle_env.batch_turns import BY_ROW, ILLEGAL, MARGIN, PLAYED, POINTS, REASON, WINNER
 from castle_env.game import (
     ALL_TURNS_PLAYED,
     LAST_FACTION_ENTERED,
@@ -38,53 +39,38 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-def points_of(game: Game, states: PositionArray) -> Ints:
-    """Victory Points by player and row, shape (n, 2, 6)."""
-    points = np.empty((len(states), 2, len(POINT_ROWS)), dtype=np.int64)
-    batch.write_points(game.table, states, points)
-    return points
+def infos_of(told: Ints, count: int) -> dict[str, Ints]:
+    """All keys but the mask for a batch of `count` games, as parts of what its steps tell.
 
-
-def end_info(game: Game, states: PositionArray, losers: Ints) -> dict[str, npt.NDArray[Any]]:
-    """The five keys from `end_reason` on, of shape (n, ...), for games that are over.
-
-    losers: (n,), who has lost by an illegal action, or -1.
+    told: (TOLD * count,), see `castle_env.batch_turns`.
     """
-    points = points_of(game, states)
-    totals = points.sum(axis=2)
-    margins = totals[:, 0] - totals[:, 1]
-    winners = np.where(margins == 0, -1, (margins < 0).astype(np.int64))
-    entered = states["opposing_hand"] == 0
-    reasons = (np.full(len(states), 1) if game.rules.mode == STORM else np.where(entered, 2, 3))
     return {
-        "end_reason": np.where(losers >= 0, 4, reasons),
-        "winner": np.where(losers >= 0, 1 - losers, winners),
-        "margin": margins,
-        "victory_points": totals,
-        "points_by_row": points,
+        "seat": told[:PLAYED * count],
+        "played_action": told[PLAYED * count:ILLEGAL * count],
+        "illegal_action": told[ILLEGAL * count:REASON * count],
+        "end_reason": told[REASON * count:WINNER * count],
+        "winner": told[WINNER * count:MARGIN * count],
+        "margin": told[MARGIN * count:POINTS * count],
+        "victory_points": told[POINTS * count:BY_ROW * count].reshape(count, 2),
+        "points_by_row": told[BY_ROW * count:].reshape(count, 2, len(POINT_ROWS)),
     }
 
 
 def no_end_info() -> dict[str, Any]:
-    """The same keys while one game goes on."""
+    """The five keys from `end_reason` on while a game goes on."""
     return {"end_reason": 0, "winner": -1, "margin": 0,
             "victory_points": np.zeros(2, dtype=np.int64),
             "points_by_row": np.zeros((2, len(POINT_ROWS)), dtype=np.int64)}
 
 
-def no_end_infos(count: int) -> dict[str, Any]:
-    """The same keys while all games of a batch go on."""
-    return {"end_reason": np.zeros(count, dtype=np.int64),
-            "winner": np.full(count, -1),
-            "margin": np.zeros(count, dtype=np.int64),
-            "victory_points": np.zeros((count, 2), dtype=np.int64),
-            "points_by_row": np.zeros((count, 2, len(POINT_ROWS)), dtype=np.int64)}
-
-
 def one_end_info(game: Game, states: PositionArray, loser: int) -> dict[str, Any]:
-    """`end_info` of one game, states of shape (1,), as plain integers and arrays without n."""
-    points = points_of(game, states)[0]
-    first, second = map(sum, points.tolist())
+    """The same keys of a game that is over, whose states have shape (1,).
+
+    loser: who has lost by an illegal action, or -1.
+    """
+    points = np.empty((1, 2, len(POINT_ROWS)), dtype=np.int64)
+    batch.write_points(game.table, states, points)
+    first, second = map(sum, points[0].tolist())
     if loser >= 0:
         reason, winner = 4, 1 - loser
     else:
@@ -92,7 +78,14 @@ def one_end_info(game: Game, states: PositionArray, loser: int) -> dict[str, Any
         reason = 1 if game.rules.mode == STORM else 2 if entered else 3
         winner = -1 if first == second else int(first < second)
     return {"end_reason": reason, "winner": winner, "margin": first - second,
-            "victory_points": np.array((first, second)), "points_by_row": points}
+            "victory_points": np.array((first, second)), "points_by_row": points[0]}
+
+
+def tell_starts(info: dict[str, Any], games: Ints, seats: Any) -> None:
+    """Write into infos of a batch that these games have just started, in these `seats`."""
+    start = {"seat": seats, "played_action": -1, "illegal_action": 0, **no_end_info()}
+    for key, value in start.items():
+        info[key][games] = value
 
 
 def text_infos(game: Game, states: PositionArray, reasons: Ints) -> dict[str, npt.NDArray[Any]]:
@@ -136,13 +129,17 @@ class FinalObservations(list[Any]):
 
 
 def final_infos(
-    observations: list[Any], masks: npt.NDArray[np.int8], info: dict[str, Any], ended: Flags
+    planes: npt.NDArray[Any], masks: npt.NDArray[np.int8], info: dict[str, Any], ended: Flags,
+    as_dict: bool,
 ) -> dict[str, Any]:
     """What SAME_STEP mode tells of games that have `ended`, (n,), before others take their places.
 
-    observations: one for each of them and None for others. masks: (k, num_actions) of these games
-    alone. info: of all games, without masks.
+    planes, masks: (k, PLANES, 6, 6) and (k, num_actions) of these games alone, which as
+    observations are planes or `as_dict`. info: of all games, without masks.
     """
+    observations: list[Any] = [None] * len(ended)
+    for game, seen, mask in zip(np.flatnonzero(ended), planes, masks, strict=True):
+        observations[game] = {"observation": seen, "action_mask": mask} if as_dict else seen
     ends = {"action_mask": scatter(masks, ended)}
     ends |= {key: scatter(values[ended], ended) for key, values in info.items()}
     return {"final_obs": FinalObservations(observations), "_final_obs": ended.copy(),

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from castle_env.agent import Agent, PlainAgent, as_agent, make_agent
+from castle_env.batch import choose_from_masks
 from castle_env.errors import OptionError
 from castle_env.game import Game
 from castle_env.observation import (
@@ -123,6 +124,29 @@ def _start_position(game: Game, text: object) -> Position:
         raise OptionError(f"position is {text!r}, where the game is over; allowed: one in which "
                           "it goes on")
     return position
+
+
+def legalised(
+    game: Game, actions: npt.NDArray[np.int64], masks: npt.NDArray[np.int8],
+    waiting: npt.NDArray[np.bool_], illegal: Illegal, rng: np.random.Generator,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The actions to play, and where those given were illegal; new arrays, all of shape (n,).
+
+    illegal: "random", which puts legal actions in the place of illegal ones, or "lose". What
+    `waiting` games are given is ignored. Raises `ActionError` for what is out of range elsewhere.
+    """
+    numbers = actions.copy()
+    for index in np.flatnonzero((numbers < 0) | (numbers >= game.num_actions)):
+        if not waiting[index]:
+            game.check_action(numbers[index])
+        numbers[index] = 0
+    wrong = (masks[np.arange(len(masks)), numbers] == 0) & ~waiting
+    count = int(np.count_nonzero(wrong))
+    if illegal == "random" and count:
+        chosen = np.empty(count, dtype=np.int64)
+        choose_from_masks(0, count, masks[wrong], rng.random(count), chosen)
+        numbers[wrong] = chosen
+    return numbers, wrong
 
 
 def choose_seats(

@@ -31,13 +31,14 @@ from castle_env.atomics import (
     atomic_load,
     pause,
 )
-from castle_env.batch import choose_from_masks, observe, take_turns
+from castle_env.batch import choose_from_masks
+from castle_env.batch_turns import observe, take_turns
 from castle_env.compiled import kernel
 from castle_env.kernels import RuleTable
 from castle_env.observation import PLANES, Divisors, Eights
 from castle_env.position import POSITION_DTYPE
 
-# The arguments of one of FUNCTIONS.
+# The arguments of one of FUNCTIONS after the first two, which say for which games it is done.
 Arrays: TypeAlias = tuple[Any, ...]
 
 TURNS, SIGHT, CHOICE = range(3)
@@ -58,11 +59,12 @@ def example_arrays(
     """Arrays of no games for each kind of work, from which compiled code takes the types."""
     states, numbers = np.empty(0, dtype=POSITION_DTYPE), np.empty(0, dtype=np.int64)
     flags, masks = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int8)
-    planes = np.empty((0, PLANES, 36), dtype=eights.dtype)
-    return ((table, states, numbers, flags, flags, numbers, divisors, eights, states, flags, flags,
-             numbers, numbers, flags, planes, masks),
-            (table, states, numbers, flags, flags, divisors, eights, planes, masks),
-            (masks, np.empty(0), numbers))
+    planes, shares = np.empty((0, PLANES, 36), dtype=eights.dtype), np.empty(0)
+    return ((table, states, numbers, flags, flags, flags, flags, numbers, numbers, states, shares,
+             divisors, eights, states, flags, flags, numbers, flags, numbers, shares, planes,
+             masks),
+            (table, states, flags, flags, numbers, divisors, eights, planes, masks),
+            (masks, shares, numbers))
 
 
 def new_board(count: int, threads: int, each: int) -> Board:
@@ -70,32 +72,6 @@ def new_board(count: int, threads: int, each: int) -> Board:
     board = np.zeros(OPEN + APART * threads, dtype=np.int64)
     board[[COUNT, THREADS, EACH]] = count, threads, each
     return board
-
-
-@kernel
-def take_turns_in(low: int, high: int, arrays: Arrays) -> None:
-    """`take_turns` in the games from `low` to before `high`."""
-    (table, states, actions, over, unheard, players, divisors, eights, out_states, out_over,
-     out_ended, out_seats, out_played, out_faults, out_planes, out_masks) = arrays
-    take_turns(table, states[low:high], actions[low:high], over[low:high], unheard[low:high],
-               players[low:high], divisors, eights, out_states[low:high], out_over[low:high],
-               out_ended[low:high], out_seats[low:high], out_played[low:high],
-               out_faults[low:high], out_planes[low:high], out_masks[low:high])
-
-
-@kernel
-def observe_in(low: int, high: int, arrays: Arrays) -> None:
-    """`observe` the games from `low` to before `high`."""
-    table, states, players, over, unheard, divisors, eights, out_planes, out_masks = arrays
-    observe(table, states[low:high], players[low:high], over[low:high], unheard[low:high],
-            divisors, eights, out_planes[low:high], out_masks[low:high])
-
-
-@kernel
-def choose_in(low: int, high: int, arrays: Arrays) -> None:
-    """`choose_from_masks` in the games from `low` to before `high`."""
-    masks, uniforms, out_actions = arrays
-    choose_from_masks(masks[low:high], uniforms[low:high], out_actions[low:high])
 
 
 @kernel
@@ -112,11 +88,11 @@ def do_pieces(board: Board, own: int, turns: Arrays, sight: Arrays, choice: Arra
                 low = board[COUNT] * piece // (threads * each)
                 high = board[COUNT] * (piece + 1) // (threads * each)
                 if board[WORK] == TURNS:
-                    take_turns_in(low, high, arrays_at(board[ARRAYS], turns))
+                    take_turns(low, high, *arrays_at(board[ARRAYS], turns))
                 elif board[WORK] == SIGHT:
-                    observe_in(low, high, arrays_at(board[ARRAYS], sight))
+                    observe(low, high, *arrays_at(board[ARRAYS], sight))
                 else:
-                    choose_in(low, high, arrays_at(board[ARRAYS], choice))
+                    choose_from_masks(low, high, *arrays_at(board[ARRAYS], choice))
                 done += 1
     return done
 

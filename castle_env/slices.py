@@ -38,9 +38,9 @@ class Slices:
         self._team: _Team | None = None
 
     def run(self, function: Callable[..., None], *arrays: Any) -> None:
-        """Call a function of `shared_work.FUNCTIONS` with these arrays, of all games."""
+        """Call a function of `shared_work.FUNCTIONS` for all games, with these arrays of theirs."""
         if self._threads == 1 or not COMPILED or not self._awake_team().run(function, arrays):
-            function(*arrays)
+            function(0, self._count, *arrays)
 
     def close(self) -> None:
         """End the threads."""

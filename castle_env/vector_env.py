@@ -8,10 +8,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from castle_env import batch
+from castle_env.batch_turns import TOLD, observe, reply, take_turns, tell_ends
 from castle_env.board import SQUARES
 from castle_env.errors import IllegalActionError, OptionError
-from castle_env.info import end_info, final_infos, no_end_infos, text_infos, with_flags
+from castle_env.info import final_infos, infos_of, tell_starts, text_infos, with_flags
 from castle_env.observation import OBSERVATION_SHAPE, PLANES, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
@@ -25,11 +25,12 @@ from castle_env.options import (
     check_reset_options,
     choose_seats,
     games_to_reset,
+    legalised,
     load_autoreset_mode,
     load_game,
     load_opponent,
+    margin_scale,
     observation_space,
-    rewards_of,
     start_states,
 )
 from castle_env.position import Position, PositionArray
@@ -100,6 +101,9 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    # Whether more than the empty board belongs to a new game: see `_start`.
+    _own_starts = False
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -115,7 +119,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         text_info: bool = False,
         num_threads: int = 1,
     ) -> None:
-        self._renderers: list[Renderer] = []  # what is closed also if one of the options is wrong
+        # What `close` ends, also where one of the options is wrong.
+        self._parts: list[Slices | Renderer] = []
         check_options(seat=seat, reward=reward, render_mode=render_mode, observation=observation,
                       observation_dtype=observation_dtype, illegal=illegal, text_info=text_info)
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
@@ -128,13 +133,14 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self._code = self.game.divisors[observation_dtype], self.game.eights[observation_dtype]
         self._slices = Slices(num_envs, num_threads, self.game.table, *self._code)
+        self._parts.append(self._slices)
         self.single_observation_space = observation_space(self.game, observation_dtype, observation)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = LegalDiscrete(self.game.num_actions)
         self._legal_actions = LegalMultiDiscrete(num_envs, self.game.num_actions, self._slices)
         self.action_space = self._legal_actions
         self._seat_rule = seat
-        self._reward = reward
+        self._reward_divisor = np.array([margin_scale(self.game) if reward == "margin" else 0.0])
         self._dtype: ObservationDtype = observation_dtype
         self._as_dict = observation == "dict"
         self._illegal = illegal
@@ -142,6 +148,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self._make_games()
         self._renderers = [Renderer(self.game, render_mode, self.metadata["render_fps"])
                            for _ in range(num_envs if render_mode else 0)]
+        self._parts += self._renderers
 
     def _make_games(self) -> None:
         """All that changes while games go on; `states` (n,) are the positions."""
@@ -154,9 +161,13 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self._unheard = np.zeros(count, dtype=np.bool_)
         # Who has lost by an illegal action, or -1.
         self._losers = np.full(count, -1, dtype=np.int64)
-        self._both = np.full(count, -1, dtype=np.int64)
-        self._all = np.ones(count, dtype=np.bool_)
         self._masks: npt.NDArray[np.int8] | None = None
+        # What never changes. The start of a new game, where compiled code starts them.
+        plain = self.opponent is None and self.render_mode is None and not self._own_starts
+        self._new_game: PositionArray = self.game.initial_states(
+            int(plain and self.autoreset_mode == AutoresetMode.NEXT_STEP))
+        self._both = np.full(count, -1, dtype=np.int64)
+        self._none, self._all = np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Legal action masks, shape (n, num_actions), int8."""
@@ -175,34 +186,32 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         if seed is not None:
             self._episodes[chosen] = 0
         self._start(np.flatnonzero(chosen), None if states is None else states[chosen])
-        nothing = np.full(self.num_envs, -1, dtype=np.int64)
-        seats = nothing if self.opponent is None else self.seats
-        info = self._infos(seats.copy(), nothing, np.zeros(self.num_envs, dtype=np.int64))
-        if self._over.any():
-            self._write_ends(info, self._over & ~self._unheard)
-        return self._observe(info, self._encode())
+        told, rewards = self._told_room()
+        info = infos_of(told, self.num_envs)
+        tell_starts(info, np.arange(self.num_envs), self._players)
+        self._tell_ends(self._over & ~self._unheard, told, rewards)
+        return self._observe(self._with_texts(info), self._encode())
 
     def step(
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Observations, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Play one action in each game and, with an opponent, its replies."""
         waiting = self._waiting()
-        numbers, wrong = self._legalised(self.game.action_array(actions, self.num_envs), waiting)
-        losing = wrong if self._illegal == "lose" else None
-        ended, seats, played, seen = self._take_turns(numbers, losing, waiting)
-        info = self._infos(seats, played, wrong.astype(np.int64))
+        numbers, wrong = self.game.action_array(actions, self.num_envs), self._none
+        if self._illegal != "raise":
+            numbers, wrong = legalised(self.game, numbers, self._current_masks(), waiting,
+                                       self._illegal, self.np_random)
+        ended, told, rewards, seen = self._take_turns(numbers, wrong, waiting)
+        info = self._with_texts(infos_of(told, self.num_envs))
         any_ended = np.count_nonzero(ended) > 0
-        rewards = np.zeros(self.num_envs)
         if any_ended:
-            self._write_ends(info, ended)
-            games, margins = np.flatnonzero(ended), info["margin"][ended]
-            rewards[games] = self._rewards(games, margins, seats[games])
-            self._on_end(games, margins)
-        if np.count_nonzero(waiting):
+            self._on_end(np.flatnonzero(ended), info, rewards)
+        if seen is None:
             self._restart(np.flatnonzero(waiting), info)
-        if any_ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
-            info = self._with_final(info, ended)
-        observations, info = self._observe(info, seen or self._encode())
+            if any_ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
+                info = self._with_final(info, ended)
+            seen = self._encode()
+        observations, info = self._observe(info, seen)
         return observations, rewards, ended, np.zeros(self.num_envs, dtype=np.bool_), info
 
     def render(self) -> tuple[Any, ...] | None:
@@ -213,10 +222,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the windows and end the threads."""
-        if hasattr(self, "_slices"):
-            self._slices.close()
-        for renderer in self._renderers:
-            renderer.close()
+        for part in self._parts:
+            part.close()
 
     # Turns
 
@@ -229,58 +236,38 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                                      'options={"reset_mask": ...} before the next step')
         return waiting
 
-    def _legalised(self, numbers: Indices, waiting: Flags) -> tuple[Indices, Flags]:
-        """The actions to play, and where those given were illegal; both are new arrays."""
-        numbers = numbers.copy()
-        if self._illegal == "raise":
-            return numbers, np.zeros(self.num_envs, dtype=np.bool_)
-        masks = self._current_masks()
-        for index in np.flatnonzero((numbers < 0) | (numbers >= masks.shape[1])):
-            if not waiting[index]:
-                self.game.check_action(numbers[index])
-            numbers[index] = 0
-        wrong: Flags = (masks[np.arange(self.num_envs), numbers] == 0) & ~waiting
-        if self._illegal == "random" and wrong.any():
-            chosen = np.empty(int(wrong.sum()), dtype=np.int64)
-            batch.choose_from_masks(masks[wrong], self.np_random.random(len(chosen)), chosen)
-            numbers[wrong] = chosen
-        return numbers, wrong
-
     def _take_turns(
-        self, numbers: Indices, losing: Flags | None, waiting: Flags
-    ) -> tuple[Flags, Indices, Indices, Seen | None]:
+        self, numbers: Indices, wrong: Flags, waiting: Flags
+    ) -> tuple[Flags, Indices, npt.NDArray[np.float64], Seen | None]:
         """Play the actions and the replies; errors change nothing.
 
-        Gives which games have ended, whose turns these were, which actions were played and, where
-        neither replies nor new games follow, what is seen.
+        Gives which games have ended, what is told of all, rewards and, where neither replies nor
+        starts in Python follow, what is seen.
         """
-        before, states = self.states, np.empty_like(self.states)
-        over, ended, faults = np.empty((3, self.num_envs), dtype=np.bool_)
-        seats, played = np.empty((2, self.num_envs), dtype=np.int64)
-        last = (self.opponent is None and self.autoreset_mode != AutoresetMode.SAME_STEP
-                and not np.count_nonzero(waiting))
-        seen = self._room(self.num_envs if last else 0)
-        closed, unheard = self._over, self._unheard
-        if losing is not None:
-            closed, unheard = closed | losing, unheard & ~losing
-        self._slices.run(batch.take_turns, self.game.table, before, numbers, closed, unheard,
-                         self._players, *self._code, states, over, ended, seats, played, faults,
-                         *seen)
+        count, states = self.num_envs, np.empty_like(self.states)
+        over, ended, faults = np.empty((3, count), dtype=np.bool_)
+        losers, told, rewards = np.empty_like(self._losers), *self._told_room()
+        whole = (self.opponent is None and self.autoreset_mode != AutoresetMode.SAME_STEP
+                 and (len(self._new_game) > 0 or not np.count_nonzero(waiting)))
+        seen = self._room(count if whole else 0)
+        losing = wrong if self._illegal == "lose" else self._none
+        self._slices.run(take_turns, self.game.table, self.states, numbers, wrong, losing,
+                         self._over, self._unheard, self._losers, self._players, self._new_game,
+                         self._reward_divisor, *self._code, states, over, ended, losers, faults,
+                         told, rewards, *seen)
         if np.count_nonzero(faults):
-            self._check(before, numbers, int(faults.argmax()))
+            self._check(self.states, numbers, int(faults.argmax()))
         if self._renderers:
-            playing = np.flatnonzero(~closed)
-            self._record(playing, before[playing], numbers[playing])
-        if losing is not None:
-            ended |= losing
-            played[losing] = numbers[losing]
-            self._losers[losing] = seats[losing]
+            playing = np.flatnonzero(~(self._over | losing))
+            self._record(playing, self.states[playing], numbers[playing])
         if self.opponent is not None:
             self._reply(states, over, np.flatnonzero(~over))
             ended = over & ~waiting
             self._unheard[:] = False
-        self.states, self._over = states, over
-        return ended, seats, played, seen if last else None
+        self.states, self._over, self._losers = states, over, losers
+        if not whole:
+            self._tell_ends(ended, told, rewards)
+        return ended, told, rewards, seen if whole else None
 
     def _reply(self, states: PositionArray, over: Flags, games: Indices) -> None:
         """The opponents' turns in some games, in place."""
@@ -288,7 +275,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
             return
         before = states[games]
         actions = self.game.action_array(self._opponent_actions(before, games), len(games))
-        self._check(before, actions, batch.reply(self.game.table, states, games, actions, over))
+        self._check(before, actions, reply(self.game.table, states, games, actions, over))
         self._record(games, before, actions)
 
     def _opponent_actions(self, states: PositionArray, games: Indices) -> Indices:
@@ -303,36 +290,26 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     # Ends
 
-    def _rewards(
-        self, games: Indices, margins: Indices, seats: Indices
-    ) -> npt.NDArray[np.float64]:
-        """Rewards, shape (k,), of the players in these seats for games that have ended.
+    def _told_room(self) -> tuple[Indices, npt.NDArray[np.float64]]:
+        """Arrays for what is told of all games, and for rewards."""
+        return np.empty(TOLD * self.num_envs, dtype=np.int64), np.empty(self.num_envs)
 
-        games, margins, seats: (k,) numbers of the games, margins seen from player 0, and seats.
-        """
-        losers = self._losers[games]
-        rewards = rewards_of(self.game, np.where(seats == 1, -margins, margins), self._reward)
-        return np.where(losers >= 0, np.where(losers == seats, -1.0, 1.0), rewards)
+    def _tell_ends(self, ended: Flags, told: Indices, rewards: npt.NDArray[np.float64]) -> None:
+        """Write how games have ended, and the rewards."""
+        tell_ends(0, self.num_envs, self.game.table, self.states, ended, self._losers,
+                  self._reward_divisor, told, rewards)
 
-    def _on_end(self, games: Indices, margins: Indices) -> None:
-        """Note games that have just ended, before others start; `margins` are player 0's."""
-
-    def _write_ends(self, info: dict[str, Any], ended: Flags) -> None:
-        ends = end_info(self.game, self.states[ended], self._losers[ended])
-        for key, values in ends.items():
-            info[key][ended] = values
-        if self._text_info:
-            info |= text_infos(self.game, self.states, info["end_reason"])
+    def _on_end(
+        self, games: Indices, info: dict[str, Any], rewards: npt.NDArray[np.float64]
+    ) -> None:
+        """Note games that have just ended, before others start; `rewards` of all may be changed."""
 
     def _with_final(self, info: dict[str, Any], ended: Flags) -> dict[str, Any]:
         """Put what belongs to finished games aside, start others and tell of these."""
         games = np.flatnonzero(ended)
         planes, masks = self._encode(games)
-        final: list[Any] = [None] * self.num_envs
         planes = planes.reshape(len(games), *OBSERVATION_SHAPE)
-        for game, seen, mask in zip(games, planes, masks, strict=True):
-            final[game] = {"observation": seen, "action_mask": mask} if self._as_dict else seen
-        told = final_infos(final, masks, info, ended)
+        told = final_infos(planes, masks, info, ended, self._as_dict)
         self._restart(games, info)
         return info | told
 
@@ -343,7 +320,11 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         return self.game.initial_states(count)
 
     def _start(self, games: Indices, states: PositionArray | None = None) -> None:
-        """Start the games with these numbers, with the opponents' turns where these come first."""
+        """Start the games with these numbers, with the opponents' turns where these come first.
+
+        In self-play compiled code starts games after NEXT_STEP's ends, without a call of this,
+        except where there are frames, or a class has `_own_starts`.
+        """
         for game in games if self._renderers else ():
             self._renderers[game].start()
         self.states[games] = self._first_states(len(games)) if states is None else states
@@ -360,23 +341,18 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     def _restart(self, games: Indices, info: dict[str, Any]) -> None:
         """Start new games and tell of these in `info`."""
+        if len(games) == 0:
+            return
         self._start(games)
-        info["seat"][games] = -1 if self.opponent is None else self.seats[games]
-        info["played_action"][games] = -1
-        info["illegal_action"][games] = 0
-        for key, values in no_end_infos(1).items():
-            info[key][games] = values
+        tell_starts(info, games, self._players[games])
         if self._text_info:
             info |= text_infos(self.game, self.states, info["end_reason"])
 
     # What the caller sees
 
-    def _infos(self, seats: Indices, actions: Indices, illegal: Indices) -> dict[str, Any]:
-        """Infos of games that go on; masks are added when they are known."""
-        info = {"seat": seats, "played_action": actions, "illegal_action": illegal}
-        info |= no_end_infos(self.num_envs)
+    def _with_texts(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._text_info:
-            info |= text_infos(self.game, self.states, info["end_reason"])
+            return info | text_infos(self.game, self.states, info["end_reason"])
         return info
 
     def _observe(self, info: dict[str, Any], seen: Seen) -> tuple[Observations, dict[str, Any]]:
@@ -393,14 +369,14 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     def _encode(self, games: Indices | None = None) -> Seen:
         """Planes and masks, in new arrays, of all games or some as they stand."""
-        shown: list[Any] = [self.states, self._players, self._over, self._unheard]
+        shown: list[Any] = [self.states, self._over, self._unheard, self._players]
         if games is None:
             seen = self._room(self.num_envs)
-            self._slices.run(batch.observe, self.game.table, *shown, *self._code, *seen)
+            self._slices.run(observe, self.game.table, *shown, *self._code, *seen)
         else:
             seen = self._room(len(games))
             shown = [values[games] for values in shown]
-            batch.observe(*[self.game.table, *shown, *self._code, *seen])
+            observe(*[0, len(games), self.game.table, *shown, *self._code, *seen])
         return seen
 
     def _room(self, count: int) -> Seen:

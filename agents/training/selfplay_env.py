@@ -29,6 +29,8 @@ class SelfPlayVectorEnv(CastleVectorEnv):
     learner sees more than the positions which its own openings lead to.
     """
 
+    _own_starts = True
+
     def __init__(
         self,
         num_envs: int,
@@ -71,12 +73,11 @@ class SelfPlayVectorEnv(CastleVectorEnv):
             actions[theirs] = agent.select_actions(states[theirs], self.np_random)
         return actions
 
-    def _rewards(
-        self, games: Indices, margins: Indices, seats: Indices
-    ) -> npt.NDArray[np.float64]:
-        return self._reward_of(self.game, self.states[games], margins * (1 - 2 * seats))
-
-    def _on_end(self, games: Indices, margins: Indices) -> None:
+    def _on_end(
+        self, games: Indices, info: dict[str, Any], rewards: npt.NDArray[np.float64]
+    ) -> None:
+        margins, movers = info["margin"][games], info["seat"][games]
+        rewards[games] = self._reward_of(self.game, self.states[games], margins * (1 - 2 * movers))
         states, seats, opponents = self.states[games], self.seats[games], self.opponents[games]
         margins = margins * (1 - 2 * seats)
         if self.pool is None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import Keys, choices, game_of, play, playouts, rulesets, some
 
 from castle_env import Game, IllegalActionError, load_ruleset
+from castle_env.batch import choose_from_masks
 from castle_env.position import stack, unstack
 
 
@@ -62,3 +63,19 @@ def test_random_actions_reach_every_legal_action_about_equally(preset: str) -> N
     assert legal.tolist() == game.legal_actions(game.initial_state())
     assert counts.min() > 850
     assert counts.max() < 1150
+
+
+@pytest.mark.parametrize("width", [25, 169])
+@pytest.mark.parametrize("share", [0.03, 0.5, 1.0])
+def test_draws_from_masks_are_the_allowed_actions_in_their_order(width: int, share: float) -> None:
+    rng = np.random.default_rng(width)
+    masks = (rng.random((300, width)) < share).astype(np.int8)
+    uniforms = rng.random(300)
+    uniforms[:50], uniforms[50:100] = 0.0, np.nextafter(1.0, 0.0)
+    masks[::10] = 0
+    masks[::20, -1] = 1
+    actions = np.full(300, -1)
+    choose_from_masks(0, 200, masks, uniforms, actions)
+    expected = [mask.nonzero()[0][int(uniform * mask.sum())] if mask.any() else 0
+                for mask, uniform in zip(masks, uniforms, strict=True)]
+    assert actions.tolist() == expected[:200] + [-1] * 100

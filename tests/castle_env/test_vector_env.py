@@ -27,6 +27,7 @@ from castle_env import ActionError, IllegalActionError, OptionError
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
 from castle_env.options import RulesetSource, Seat
+from castle_env.position import PositionArray
 from castle_env.vector_env import CastleVectorEnv
 
 MODES = tuple(AutoresetMode)
@@ -305,6 +306,30 @@ def test_same_seed_same_games() -> None:
 
     assert games(1) == games(1)
     assert games(1) != games(2)
+
+
+class StartingElsewhere(CastleVectorEnv):
+    """Games begin after `Nc`."""
+
+    _own_starts = True
+
+    def _first_states(self, count: int) -> PositionArray:
+        return self.game.apply_actions(self.game.initial_states(count), np.full(count, 2))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_game_of_a_class_with_own_starts_begins_there(mode: AutoresetMode) -> None:
+    envs = StartingElsewhere(3, opponent=None, autoreset_mode=mode)
+    _, info = envs.reset(seed=1)
+    started = 0
+    for _ in range(40):
+        new = info["seat"] == -1
+        started += int(new.sum())
+        assert (envs.states["ply"][new] == 1).all()
+        _, _, ended, _, info = envs.step(legal_actions(envs))
+        if mode == AutoresetMode.DISABLED and ended.any():
+            _, info = envs.reset(options={"reset_mask": ended})
+    assert started == 9
 
 
 def test_random_seats_are_even() -> None:
