@@ -239,13 +239,12 @@ def write_lost_tokens(table: RuleTable, states: PositionArray, out_lost: Ints) -
 def eight_of(mask: Masks, at: int) -> int:
     """Eight entries of a mask, from `at` on, as the bytes of one number."""
     # Written out, and without signs: only then does LLVM read them in one piece.
-    a, b, c, d = (np.uint64(mask[at] & 0xFF), np.uint64(mask[at + 1] & 0xFF),
-                  np.uint64(mask[at + 2] & 0xFF), np.uint64(mask[at + 3] & 0xFF))
-    e, f, g, h = (np.uint64(mask[at + 4] & 0xFF), np.uint64(mask[at + 5] & 0xFF),
-                  np.uint64(mask[at + 6] & 0xFF), np.uint64(mask[at + 7] & 0xFF))
-    low = a | b << np.uint64(8) | c << np.uint64(16) | d << np.uint64(24)
-    return int(low | e << np.uint64(32) | f << np.uint64(40) | g << np.uint64(48)
-               | h << np.uint64(56))
+    a, b, c, d = (np.uint8(mask[at]), np.uint8(mask[at + 1]), np.uint8(mask[at + 2]),
+                  np.uint8(mask[at + 3]))
+    e, f, g, h = (np.uint8(mask[at + 4]), np.uint8(mask[at + 5]), np.uint8(mask[at + 6]),
+                  np.uint8(mask[at + 7]))
+    return (int(a) | int(b) << 8 | int(c) << 16 | int(d) << 24 | int(e) << 32 | int(f) << 40
+            | int(g) << 48 | int(h) << 56)
 
 
 @kernel
