@@ -6,6 +6,7 @@ Tests in `tests/experiments/measure/` simulate that they hold the truth in about
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -130,11 +131,17 @@ def bootstrap_mean_interval(
     return Interval(mean, float(ends.low), float(ends.high))
 
 
+@cache
 def bootstrap_tail(count: int, groups: int = 1) -> float:
     """Share of the resamples beyond each end of an interval of `count` values in groups."""
     freedom = count - groups
-    t = stats.t.isf(TAIL, freedom)
-    return float(stats.norm.sf(t * math.sqrt(count / freedom)))
+    return float(stats.norm.sf(_t(freedom) * math.sqrt(count / freedom)))
+
+
+@cache
+def _t(freedom: float) -> float:
+    """What Student's t exceeds with the probability `TAIL`; SciPy takes its time to find it."""
+    return float(stats.t.isf(TAIL, freedom))
 
 
 def student_mean_interval(values: Values) -> Interval:
@@ -142,7 +149,7 @@ def student_mean_interval(values: Values) -> Interval:
     mean = float(np.mean(values))
     if len(values) < 2:
         return Interval(mean, math.nan, math.nan)
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * stats.sem(values))
+    half = float(_t(len(values) - 1) * stats.sem(values))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -192,8 +199,7 @@ def clustered_share_interval(
         return Interval(share, math.nan, math.nan)
     residuals = ((sums - share * sizes)**2).sum() * count / (count - 1)
     worth = share * (1 - share) * sizes.sum()**2 / residuals if residuals else float(count)
-    t = stats.t.isf(TAIL, count - 1)
-    return _score_interval(share, min(worth, float(sizes.sum())) * (_Z / t)**2)
+    return _score_interval(share, min(worth, float(sizes.sum())) * (_Z / _t(count - 1))**2)
 
 
 def _clusters(

@@ -408,6 +408,7 @@ big = torch.rand(600, 600)
 (big @ big).sum()
 import gymnasium, castle_env
 game = castle_env.Game(castle_env.load_ruleset("storm"))
+gymnasium.make("castle_env/Storm-v1").reset()  # what all processes need is loaded once
 for opponent, known in {opponents!r}:
     if known:
         agent = castle_env.make_agent(opponent, game)

@@ -22,12 +22,15 @@ def pixel() -> bytes:
 
 
 @contextmanager
-def quick_pictures() -> Iterator[None]:
-    """Figures are put together, but neither laid out nor drawn, inside the block."""
+def quick_pictures() -> Iterator[pytest.MonkeyPatch]:
+    """Figures are put together, but neither laid out nor drawn, inside the block.
+
+    What else is changed by what it gives is undone at its end too.
+    """
     def write(figure: Figure, path: Path, **_: Any) -> None:
         Path(path).write_bytes(pixel())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "draw_without_rendering", lambda figure: None)
         patch.setattr(Figure, "savefig", write)
-        yield
+        yield patch

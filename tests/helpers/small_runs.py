@@ -105,12 +105,13 @@ class Castle(Forked):
     """The `castle` command, with pictures of one pixel."""
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(_run_castle, *map(str, arguments))
+        super().__init__(run_castle, *arguments)
 
 
-def _run_castle(*arguments: str) -> None:
-    sys.argv = ["castle", *arguments]
-    with quick_pictures():
+def run_castle(*arguments: object) -> None:
+    """The same in this process."""
+    with quick_pictures() as patch:
+        patch.setattr(sys, "argv", ["castle", *map(str, arguments)])
         cli.main()
 
 

@@ -86,8 +86,11 @@ class Watch(BaseCallback):
 
 def watched(game: Game, rollouts: int, **changes: Any) -> Watch:
     """What is seen in some rollouts; a past self is in the pool, where there is one, from half-way.
+
+    From each rollout the learner learns in one step.
     """
-    learner, watch = quiet_learner(game, config(**changes)), Watch()
+    settings = config(**{"n_epochs": 1, "batch_size": ROLLOUT, **changes})
+    learner, watch = quiet_learner(game, settings), Watch()
     learner.model.learn(rollouts // 2 * ROLLOUT, watch)
     if learner.pool:
         learner.add_snapshot()
@@ -165,9 +168,9 @@ def test_rows_against_a_pool_are_the_decisions_of_the_learner_and_nothing_else(
 ) -> None:
     """Each row follows from the last by the learner's action and one reply."""
     game = game_of_source(source)
-    watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **POOL, **KINDS[kind])
+    watch = watched(game, 6, num_envs=8, opening_plies=0, reward=reward, **POOL, **KINDS[kind])
     table, ends = table_of(watch), 0
-    for index in range(4):
+    for index in range(8):
         seats = seats_in(table["observations"])[:, index]
         states = unstack(positions(game, table["observations"][:, index]))
         starts = table["episode_starts"][:, index]
@@ -197,9 +200,9 @@ def test_rows_against_itself_are_the_decisions_of_both_seats(
 ) -> None:
     """Each row follows from the last by its action alone, and the last mover gets the reward."""
     game = game_of_source(source)
-    watch = watched(game, 6, num_envs=4, opening_plies=0, reward=reward, **KINDS[kind])
+    watch = watched(game, 6, num_envs=8, opening_plies=0, reward=reward, **KINDS[kind])
     table, ends = table_of(watch), 0
-    for index in range(4):
+    for index in range(8):
         seats = seats_in(table["observations"])[:, index]
         states = unstack(positions(game, table["observations"][:, index]))
         starts = table["episode_starts"][:, index]
@@ -344,7 +347,7 @@ def test_a_game_that_ends_before_the_learner_moves_is_heard_of() -> None:
 def test_every_opponent_is_met_from_both_seats_about_equally() -> None:
     """A past self on a seat that it never trained for is no opponent."""
     game = game_of_source(QUICK_DEATH)
-    watch = watched(game, 40, opening_plies=2, **POOL)
+    watch = watched(game, 40, num_envs=64, opening_plies=2, **POOL)
     numbers = {number for number, _ in watch.seatings}
     assert len(numbers) == 4  # itself, random, greedy, a past self
     for number in numbers:
@@ -354,7 +357,7 @@ def test_every_opponent_is_met_from_both_seats_about_equally() -> None:
 
 
 def test_decisions_against_itself_are_of_both_seats_about_equally() -> None:
-    watch = watched(game_of_source(QUICK_DEATH), 10, opening_plies=2)
+    watch = watched(game_of_source(QUICK_DEATH), 10, num_envs=64, opening_plies=2)
     seats = np.concatenate([seats_in(rollout.observations) for rollout in watch.rollouts])
     assert 0.4 < seats.mean() < 0.6
 
@@ -365,7 +368,8 @@ def test_probability_ratios_of_the_first_minibatch_are_one(
     source: str, opponents: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The update sees the masks that acting saw; 1e-5 is what float32 leaves."""
-    model = watched(game_of_source(source), 4, **OPPONENTS[opponents]).ppo
+    model = watched(game_of_source(source), 4, n_epochs=2, batch_size=64,
+                    **OPPONENTS[opponents]).ppo
     old: list[torch.Tensor] = []
     new: list[torch.Tensor] = []
     policy, buffer = model.policy, model.rollout_buffer
