@@ -12,6 +12,7 @@ from places import TESTS
 from tasks import (
     always_die,
     die_once,
+    environment,
     leave,
     raise_awkward,
     raise_usual,
@@ -88,6 +89,13 @@ def test_an_error_of_other_code_is_told_with_its_place(
                         first)
     assert trace[0] == "Traceback (most recent call last):"
     assert trace[-1] == text
+
+
+def test_workers_see_the_environment_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that are copies of a process that was started before."""
+    for value in ("one", "other"):
+        monkeypatch.setenv("CASTLE_TEST", value)
+        assert BACKENDS["two"].map(environment, ["CASTLE_TEST"] * 2) == [value] * 2
 
 
 @pytest.mark.parametrize("name", ["two", "ray"])

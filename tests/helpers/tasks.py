@@ -11,6 +11,10 @@ def square(number: int) -> int:
     return number * number
 
 
+def environment(name: str) -> str | None:
+    return os.environ.get(name)
+
+
 def refuse_three(number: int) -> int:
     if number == 3:
         raise CastleError(f"no {number}")
