@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, set_forkserver_preload
 from multiprocessing.context import BaseContext
 from multiprocessing.synchronize import Event
 from socket import create_connection
@@ -34,6 +34,8 @@ RETRIES: Final = 3
 # How long the machine of a cluster may take until it answers.
 ANSWER_SECONDS: Final = 5.0
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+# See `preload`.
+_preloaded: Final = ["experiments.worker_start", __name__]
 
 
 class BackendError(CastleError):
@@ -157,11 +159,15 @@ def _context_for(function: Callable[[Task], Result]) -> BaseContext:
     """
     if sys.platform != "linux":
         return get_context("spawn")
-    context = get_context("forkserver")
     module = getattr(function, "func", function).__module__  # also of a `functools.partial`
-    ours = [module] if module.partition(".")[0] in OUR_PACKAGES else []
-    context.set_forkserver_preload(["experiments.worker_start", __name__, *ours])
-    return context
+    preload(*[module] if module.partition(".")[0] in OUR_PACKAGES else [])
+    return get_context("forkserver")
+
+
+def preload(*modules: str) -> None:
+    """Have these modules too imported by the process whose copies are workers, when it starts."""
+    _preloaded.extend(module for module in modules if module not in _preloaded)
+    set_forkserver_preload(_preloaded)
 
 
 def _submit(

@@ -5,7 +5,6 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable
-from multiprocessing import set_forkserver_preload
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from agents.training.ppo import PPOLearner
 from agents.training.run import Evaluation, Progress, train
 from castle_env import Game
 from experiments import cli
+from experiments.backend import preload
 
 # Decisions in one rollout, whatever the number of games.
 ROLLOUT = 128
@@ -32,8 +32,9 @@ SMALL_OPTIONS = ("--num-envs", 16, "--n-steps", 8, "--batch-size", 64, "--channe
                  "--blocks", 1, "--hidden", 8, "--device", "cpu", "--evaluation-games", 4,
                  "--report-games", 4, "--regret-positions", 0)
 
-set_forkserver_preload([
-    "experiments.commands.train", "agents.training.ppo", "agents.training.az.learner"])
+# An optimizer imports `torch._dynamo` when it is made.
+preload("experiments.commands.train", "agents.training.ppo", "agents.training.az.learner",
+        "torch._dynamo")
 
 
 def config(**changes: Any) -> PPOConfig:
