@@ -1,5 +1,7 @@
 """Agents by name: wrong names, and what others bring along."""
 
+import importlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,27 @@ def test_wrong_names_are_one_clear_error(spec: str) -> None:
         make_agent(spec, GAMES["storm"])
     assert repr(spec if spec == ":" else spec.removesuffix(":")) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_installed_agent_is_found_at_once_and_looked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that is installed while the process runs; none that has gone with its folder."""
+    game, installed = GAMES["storm"], tmp_path / "newcomer-1.dist-info"
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        with pytest.raises(AgentError):
+            make_agent("newcomer", game)
+        installed.mkdir()
+        (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: newcomer\nVersion: 1\n")
+        (installed / "entry_points.txt").write_text(
+            "[castle_env.agents]\nnewcomer = agents.search.alphabeta:make\n")
+        importlib.invalidate_caches()
+        assert make_agent("newcomer:2", game).name == "alphabeta:2"
+        patch.setattr(registry, "entry_points", None)
+        assert make_agent("newcomer:1", game).name == "alphabeta:1"
+    with pytest.raises(AgentError):
+        make_agent("newcomer", game)
 
 
 def test_an_agent_of_a_policy_sees_what_environments_show() -> None:
