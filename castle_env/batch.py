@@ -1,7 +1,7 @@
 """The rules on many positions at once: thin compiled loops over the functions in `kernels`.
 
 Shapes: `states` is (n,) of POSITION_DTYPE, `masks` (n, num_actions) int8, `planes`
-(n, PLANES, 36) float32 or uint8, `divisors` (PLANES,), `eights` as `eight_numbers` gives them, all
+(n, CELLS) float32 or uint8, `divisors` (PLANES,), `eights` as `eight_numbers` gives them, all
 others (n,). Arrays named `out_...` are written.
 """
 
@@ -150,12 +150,12 @@ def swap(position: Position) -> Position:
                     position.opposing_forfeits, position.own_forfeits, position.ply)
 
 
-@kernel
+@inlined_kernel
 def write_view(
     rules: Rules, position: Position, moves: Moves, player: int, divisors: Divisors,
     eights: Eights, out_planes: Planes,
 ) -> None:
-    """Write what `player` sees, to move or not, shape (PLANES, 36); `moves` are the mover's."""
+    """Write what `player` sees, to move or not, shape (CELLS,); `moves` are the mover's."""
     if player != position.ply & 1:
         position, moves = swap(position), NO_MOVES
     write_observation(rules, position, moves, player, divisors, eights, out_planes)

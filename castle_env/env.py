@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from castle_env.board import SQUARES
 from castle_env.game import Action, Game
 from castle_env.info import END_REASONS, no_end_info, one_end_info
 from castle_env.observation import (
+    CELLS,
     OBSERVATION_SHAPE,
-    PLANES,
     Divisors,
     Eights,
     ObservationDtype,
@@ -40,7 +39,7 @@ from castle_env.spaces import LegalDiscrete
 from castle_env.turn import ILLEGAL, OVER, answer_and_see, see, take_turn
 
 Observation = Any  # planes (18, 6, 6), or a dict of them and of a mask
-# Planes (PLANES, 36) and mask (num_actions,), as compiled code writes them.
+# Planes (CELLS,) and mask (num_actions,), as compiled code writes them.
 Seen = tuple[npt.NDArray[Any], npt.NDArray[np.int8]]
 
 
@@ -254,7 +253,7 @@ class CastleEnv(gym.Env[Observation, Action]):
 
     def _blank(self) -> Seen:
         """Arrays for what is seen next."""
-        return (np.empty((PLANES, SQUARES), dtype=self._dtype),
+        return (np.empty(CELLS, dtype=self._dtype),
                 np.empty(self.game.num_actions, dtype=np.int8))
 
     def _shown(self, seen: Seen) -> Observation:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from castle_env import batch, kernels, notation, single
-from castle_env.board import SQUARES, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
+from castle_env.board import STORM_ACTIONS, SUDDEN_DEATH_ACTIONS, steps_off_board
 from castle_env.errors import ActionError, IllegalActionError, OptionError
 from castle_env.observation import (
+    CELLS,
     OBSERVATION_DTYPES,
     OBSERVATION_SHAPE,
-    PLANES,
     ObservationDtype,
     Planes,
     eight_numbers,
@@ -213,7 +213,7 @@ class Game:
         The planes are listed in `castle_env.observation`; those of legal entries are empty for the
         player who is not to move.
         """
-        planes = np.empty((PLANES, SQUARES), dtype=dtype)
+        planes = np.empty(CELLS, dtype=dtype)
         single.view(self.table, tuple(state), player, self.divisors[dtype],
                     self.eights[dtype], planes)
         return planes.reshape(OBSERVATION_SHAPE)
@@ -320,7 +320,7 @@ class Game:
         Observations are what `players`, shape (n,), see; without them, the players to move.
         """
         players = states["ply"] & 1 if players is None else players
-        planes = np.empty((len(states), PLANES, SQUARES), dtype=dtype)
+        planes = np.empty((len(states), CELLS), dtype=dtype)
         masks = np.empty((len(states), self.num_actions), dtype=np.int8)
         batch.encode(self.table, states, players, self.divisors[dtype], self.eights[dtype], planes,
                      masks)

@@ -32,13 +32,13 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from castle_env.board import BOARD, DIRECTIONS, SIZE, SQUARES
-from castle_env.compiled import inlined_kernel, kernel
+from castle_env.board import SIZE, SQUARES
+from castle_env.compiled import inlined_kernel
 from castle_env.kernels import Moves, Rules, captures, neighbours, popcount, square_of
 from castle_env.position import Position
 from castle_env.ruleset import MAX_FACTIONS, Ruleset
 
-# Planes of either type, shape (..., PLANES, 36) or (..., PLANES, 6, 6).
+# Planes of either type, shape (..., CELLS) or (..., PLANES, 6, 6).
 Planes: TypeAlias = npt.NDArray[Any]
 Divisors: TypeAlias = npt.NDArray[np.float64]
 Eights: TypeAlias = npt.NDArray[Any]
@@ -50,9 +50,11 @@ FIRST_ENTRY_PLANE: Final = 4
 FIRST_COUNT_PLANE: Final = 12
 SEAT_PLANE: Final = 17
 OBSERVATION_SHAPE: Final = (PLANES, SIZE, SIZE)
+# Numbers in an observation, one plane after another.
+CELLS: Final = PLANES * SQUARES
 MOST: Final = 255
 
-# Rows of `eight_numbers` from here on are those of counts.
+# Rows of `eight_numbers` from this one on are those of counts.
 COUNTS: Final = 256
 
 
@@ -69,69 +71,101 @@ def plane_divisors(rules: Ruleset, dtype: ObservationDtype) -> Divisors:
 
 
 def eight_numbers(rules: Ruleset, dtype: ObservationDtype) -> Eights:
-    """Numbers as they are written into planes, eight at a time, (COUNTS + 9, 8) of `dtype`.
+    """Numbers as they are written into planes, eight at a time, ((COUNTS + 9) * 8,) of `dtype`.
 
-    Row b holds the eight bits of the byte b; row COUNTS + k eight times what planes of hands and
-    captures show for k factions.
+    Row b, eight in a row, holds the eight bits of the byte b; row COUNTS + k eight times what
+    planes of hands and captures show for k factions.
     """
     bits = [[byte >> bit & 1 for bit in range(8)] for byte in range(COUNTS)]
     divisor = plane_divisors(rules, dtype)[FIRST_COUNT_PLANE]
     counts = [[count / divisor] * 8 for count in range(MAX_FACTIONS + 1)]
-    return np.array(bits + counts, dtype=dtype)
+    return np.array(bits + counts, dtype=dtype).reshape(-1)
+
+
+# What follows is written out where a loop would do, and no index can seem to be negative to numba,
+# which would look at it each time: only then does LLVM move eight numbers in one piece.
 
 
 @inlined_kernel
-def write_row(planes: Planes, plane: int, at: int, row: int, eights: Eights) -> None:
-    """Write a row of eight numbers into a plane, from the square `at` on."""
-    # All eight are read before one is written: only then does LLVM move them in one piece.
-    a, b, c, d = eights[row, 0], eights[row, 1], eights[row, 2], eights[row, 3]
-    e, f, g, h = eights[row, 4], eights[row, 5], eights[row, 6], eights[row, 7]
-    planes[plane, at], planes[plane, at + 1], planes[plane, at + 2] = a, b, c
-    planes[plane, at + 3], planes[plane, at + 4], planes[plane, at + 5] = d, e, f
-    planes[plane, at + 6], planes[plane, at + 7] = g, h
+def write_row(out_planes: Planes, at: int, row: int, eights: Eights) -> None:
+    """Write a row of eight numbers into eight cells, from `at` on."""
+    row = (row & 0x1FF) << 3
+    a, b, c, d = eights[row], eights[row + 1], eights[row + 2], eights[row + 3]
+    e, f, g, h = eights[row + 4], eights[row + 5], eights[row + 6], eights[row + 7]
+    out_planes[at], out_planes[at + 1], out_planes[at + 2], out_planes[at + 3] = a, b, c, d
+    out_planes[at + 4], out_planes[at + 5], out_planes[at + 6], out_planes[at + 7] = e, f, g, h
 
 
 @inlined_kernel
-def write_half_row(planes: Planes, plane: int, row: int, eights: Eights) -> None:
-    """Write half a row into the last four squares of a plane."""
-    a, b, c, d = eights[row, 0], eights[row, 1], eights[row, 2], eights[row, 3]
-    planes[plane, 32], planes[plane, 33], planes[plane, 34], planes[plane, 35] = a, b, c, d
+def write_half_row(out_planes: Planes, at: int, row: int, eights: Eights) -> None:
+    """Write half a row into four cells."""
+    row = (row & 0x1FF) << 3
+    a, b, c, d = eights[row], eights[row + 1], eights[row + 2], eights[row + 3]
+    out_planes[at], out_planes[at + 1], out_planes[at + 2], out_planes[at + 3] = a, b, c, d
 
 
-@kernel
-def write_plane(planes: Planes, plane: int, bits: int, eights: Eights) -> None:
-    """Write a bitboard as zeros and ones into one of the planes, shape (PLANES, 36)."""
-    for at in range(0, SQUARES - DIRECTIONS, 8):
-        write_row(planes, plane, at, bits >> at & 0xFF, eights)
-    write_half_row(planes, plane, bits >> 32, eights)
+@inlined_kernel
+def write_plane(out_planes: Planes, plane: int, bits: int, eights: Eights) -> None:
+    """Write a bitboard as zeros and ones into one of the planes."""
+    at = plane * SQUARES
+    write_row(out_planes, at, bits & 0xFF, eights)
+    write_row(out_planes, at + 8, bits >> 8 & 0xFF, eights)
+    write_row(out_planes, at + 16, bits >> 16 & 0xFF, eights)
+    write_row(out_planes, at + 24, bits >> 24 & 0xFF, eights)
+    write_half_row(out_planes, at + 32, bits >> 32 & 0xF, eights)
 
 
-@kernel
-def write_count(planes: Planes, plane: int, count: int, eights: Eights) -> None:
-    """Write into all squares of a plane what it shows for so many factions."""
-    for at in range(0, SQUARES - DIRECTIONS, 8):
-        write_row(planes, plane, at, COUNTS + count, eights)
-    write_half_row(planes, plane, COUNTS + count, eights)
+@inlined_kernel
+def write_same(out_planes: Planes, plane: int, row: int, eights: Eights) -> None:
+    """Write a row of equal numbers into all of a plane."""
+    at = plane * SQUARES
+    write_row(out_planes, at, row, eights)
+    write_row(out_planes, at + 8, row, eights)
+    write_row(out_planes, at + 16, row, eights)
+    write_row(out_planes, at + 24, row, eights)
+    write_half_row(out_planes, at + 32, row, eights)
 
 
-@kernel
+@inlined_kernel
+def write_four_times(out_planes: Planes, at: int, number: float) -> None:
+    """Write a number into four cells, from `at` on."""
+    out_planes[at] = out_planes[at + 1] = out_planes[at + 2] = out_planes[at + 3] = number
+
+
+@inlined_kernel
+def write_number(out_planes: Planes, plane: int, number: float) -> None:
+    """Write a number into all of a plane."""
+    at = plane * SQUARES
+    write_four_times(out_planes, at, number)
+    write_four_times(out_planes, at + 4, number)
+    write_four_times(out_planes, at + 8, number)
+    write_four_times(out_planes, at + 12, number)
+    write_four_times(out_planes, at + 16, number)
+    write_four_times(out_planes, at + 20, number)
+    write_four_times(out_planes, at + 24, number)
+    write_four_times(out_planes, at + 28, number)
+    write_four_times(out_planes, at + 32, number)
+
+
+@inlined_kernel
 def write_neighbours(
-    planes: Planes, own: int, opposing: int, strongholds: int, divisor: float, eights: Eights
+    out_planes: Planes, own: int, opposing: int, strongholds: int, divisor: float, eights: Eights
 ) -> None:
     """Write into planes 10 and 11 how many own and opposing factions stand beside each stronghold.
     """
-    share = 1 / divisor  # the divisor is 4 or 1: products are what quotients would be
-    write_plane(planes, 10, 0, eights)
-    write_plane(planes, 11, 0, eights)
+    # `np.divide` raises nothing, which would cost time in all that it becomes a part of.
+    share = np.divide(1.0, divisor)  # of 4 or 1: products are what quotients would be
+    write_same(out_planes, 10, 0, eights)
+    write_same(out_planes, 11, 0, eights)
     while strongholds:
         stronghold = strongholds & -strongholds
         square, around = square_of(stronghold), neighbours(stronghold)
-        planes[10, square] = popcount(own & around) * share
-        planes[11, square] = popcount(opposing & around) * share
+        out_planes[10 * SQUARES + square] = popcount(own & around) * share
+        out_planes[11 * SQUARES + square] = popcount(opposing & around) * share
         strongholds ^= stronghold
 
 
-@kernel
+@inlined_kernel
 def write_observation(
     rules: Rules,
     position: Position,
@@ -139,28 +173,31 @@ def write_observation(
     player: int,
     divisors: Divisors,
     eights: Eights,
-    planes: Planes,
+    out_planes: Planes,
 ) -> None:
-    """Write the planes of a position into `planes`, shape (PLANES, 36).
+    """Write the planes of a position into `out_planes`, shape (CELLS,).
 
     `position` is seen from `player`; `moves` are that player's legal moves, all empty when it is
     not to move; `divisors` and `eights` are those of the planes' type.
     """
     own, opposing, strongholds = position.own, position.opposing, position.strongholds
-    write_plane(planes, 0, own, eights)
-    write_plane(planes, 1, opposing, eights)
-    write_plane(planes, 2, strongholds, eights)
-    write_plane(planes, 3, position.bastion, eights)
-    for side in range(DIRECTIONS):
-        write_plane(planes, FIRST_ENTRY_PLANE + side, moves[side], eights)
+    write_plane(out_planes, 0, own, eights)
+    write_plane(out_planes, 1, opposing, eights)
+    write_plane(out_planes, 2, strongholds, eights)
+    write_plane(out_planes, 3, position.bastion, eights)
+    write_plane(out_planes, FIRST_ENTRY_PLANE, moves[0], eights)
+    write_plane(out_planes, FIRST_ENTRY_PLANE + 1, moves[1], eights)
+    write_plane(out_planes, FIRST_ENTRY_PLANE + 2, moves[2], eights)
+    write_plane(out_planes, FIRST_ENTRY_PLANE + 3, moves[3], eights)
     besieged = neighbours(strongholds)
-    write_plane(planes, 8, own & besieged, eights)
-    write_plane(planes, 9, opposing & besieged, eights)
-    write_neighbours(planes, own, opposing, strongholds, divisors[10], eights)
+    write_plane(out_planes, 8, own & besieged, eights)
+    write_plane(out_planes, 9, opposing & besieged, eights)
+    write_neighbours(out_planes, own, opposing, strongholds, divisors[10], eights)
     own_captures, opposing_captures = captures(rules.factions, position)
-    write_count(planes, 12, position.own_hand, eights)
-    write_count(planes, 13, position.opposing_hand, eights)
-    write_count(planes, 14, own_captures, eights)
-    write_count(planes, 15, opposing_captures, eights)
-    planes[16, :] = min((rules.max_plies - position.ply) / divisors[16], MOST)
-    write_plane(planes, 17, BOARD if player else 0, eights)
+    write_same(out_planes, 12, COUNTS + position.own_hand, eights)
+    write_same(out_planes, 13, COUNTS + position.opposing_hand, eights)
+    write_same(out_planes, 14, COUNTS + own_captures, eights)
+    write_same(out_planes, 15, COUNTS + opposing_captures, eights)
+    turns = np.divide(float(rules.max_plies - position.ply), divisors[16])
+    write_number(out_planes, 16, min(turns, MOST))
+    write_same(out_planes, SEAT_PLANE, 0xFF if player else 0, eights)

@@ -35,7 +35,7 @@ from castle_env.batch import choose_from_masks
 from castle_env.batch_turns import observe, take_turns
 from castle_env.compiled import kernel
 from castle_env.kernels import RuleTable
-from castle_env.observation import PLANES, Divisors, Eights
+from castle_env.observation import CELLS, Divisors, Eights
 from castle_env.position import POSITION_DTYPE
 
 # The arguments of one of FUNCTIONS after the first two, which say for which games it is done.
@@ -59,7 +59,7 @@ def example_arrays(
     """Arrays of no games for each kind of work, from which compiled code takes the types."""
     states, numbers = np.empty(0, dtype=POSITION_DTYPE), np.empty(0, dtype=np.int64)
     flags, masks = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int8)
-    planes, shares = np.empty((0, PLANES, 36), dtype=eights.dtype), np.empty(0)
+    planes, shares = np.empty((0, CELLS), dtype=eights.dtype), np.empty(0)
     return ((table, states, numbers, flags, flags, flags, flags, numbers, numbers, states, shares,
              divisors, eights, states, flags, flags, numbers, flags, numbers, shares, planes,
              masks),

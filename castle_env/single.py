@@ -80,7 +80,7 @@ def view(
     table: RuleTable, fields: Fields, player: int, divisors: Divisors, eights: Eights,
     out_planes: Planes,
 ) -> None:
-    """Write what `player` sees, to move or not, shape (PLANES, 36)."""
+    """Write what `player` sees, to move or not, shape (CELLS,)."""
     rules, position = table[0], position_of(fields)
     write_view(rules, position, moves_or_none(rules, position), player, divisors, eights,
                out_planes)

@@ -1,6 +1,6 @@
 """A turn of one game in one compiled call, with what is seen after it: the steps of `CastleEnv`.
 
-Shapes: `states` is (1,) of POSITION_DTYPE, `planes` (PLANES, 36), `mask` (num_actions,). Arrays
+Shapes: `states` is (1,) of POSITION_DTYPE, `planes` (CELLS,), `mask` (num_actions,). Arrays
 named `out_...` are written.
 """
 

@@ -9,10 +9,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from castle_env.batch_turns import TOLD, observe, reply, take_turns, tell_ends
-from castle_env.board import SQUARES
 from castle_env.errors import IllegalActionError, OptionError
 from castle_env.info import final_infos, infos_of, tell_starts, text_infos, with_flags
-from castle_env.observation import OBSERVATION_SHAPE, PLANES, ObservationDtype
+from castle_env.observation import CELLS, OBSERVATION_SHAPE, ObservationDtype
 from castle_env.options import (
     RENDER_MODES,
     Illegal,
@@ -39,7 +38,7 @@ from castle_env.slices import Slices
 from castle_env.spaces import LegalDiscrete, LegalMultiDiscrete
 
 Observations = Any  # planes (n, 18, 6, 6), or a dict of them and of masks
-Seen = tuple[npt.NDArray[Any], npt.NDArray[np.int8]]  # planes (n, 18, 36) and masks
+Seen = tuple[npt.NDArray[Any], npt.NDArray[np.int8]]  # planes (n, CELLS) and masks
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -381,7 +380,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
 
     def _room(self, count: int) -> Seen:
         """Arrays for planes and masks of so many games."""
-        return (np.empty((count, PLANES, SQUARES), dtype=self._dtype),
+        return (np.empty((count, CELLS), dtype=self._dtype),
                 np.empty((count, self.game.num_actions), dtype=np.int8))
 
     @property
