@@ -150,15 +150,22 @@ def swap(position: Position) -> Position:
                     position.opposing_forfeits, position.own_forfeits, position.ply)
 
 
-@inlined_kernel
+@kernel
+def seen_by(position: Position, moves: Moves, player: int) -> tuple[Position, Moves]:
+    """A position and its moves as `player` sees them, to move or not; `moves` are the mover's."""
+    if player != position.ply & 1:
+        return swap(position), NO_MOVES
+    return position, moves
+
+
+@kernel
 def write_view(
     rules: Rules, position: Position, moves: Moves, player: int, divisors: Divisors,
     eights: Eights, out_planes: Planes,
 ) -> None:
     """Write what `player` sees, to move or not, shape (CELLS,); `moves` are the mover's."""
-    if player != position.ply & 1:
-        position, moves = swap(position), NO_MOVES
-    write_observation(rules, position, moves, player, divisors, eights, out_planes)
+    seen, entries = seen_by(position, moves, player)
+    write_observation(rules, seen, entries, player, divisors, eights, out_planes)
 
 
 @kernel

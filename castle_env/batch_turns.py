@@ -26,9 +26,9 @@ from castle_env.batch import (
     Ints,
     Masks,
     load,
+    seen_by,
     store,
     write_mask,
-    write_view,
 )
 from castle_env.board import PASS, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS
 from castle_env.compiled import kernel
@@ -41,7 +41,7 @@ from castle_env.kernels import (
     points_of_both,
     total,
 )
-from castle_env.observation import Divisors, Eights, Planes
+from castle_env.observation import Divisors, Eights, Planes, write_observation
 from castle_env.position import Position, PositionArray
 
 SEAT, PLAYED, ILLEGAL, REASON, WINNER, MARGIN, POINTS, BY_ROW = 0, 1, 2, 3, 4, 5, 6, 8
@@ -159,7 +159,9 @@ def observe(
         position = load(states, index)
         moves = NO_MOVES if over[index] else legal_moves(rules, position)
         player = players[index] if players[index] >= 0 else position.ply & 1
-        write_view(rules, position, moves, player, divisors, eights, out_planes[index])
+        seen, entries = seen_by(position, moves, player)
+        # As `write_view` does, without a call for each game.
+        write_observation(rules, seen, entries, player, divisors, eights, out_planes[index])
         write_mask(rules, moves, over[index] and not unheard[index], out_masks[index])
 
 
