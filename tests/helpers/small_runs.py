@@ -42,7 +42,7 @@ def config(**changes: Any) -> PPOConfig:
     num_envs = changes.pop("num_envs", 16)
     small: dict[str, Any] = {
         "steps": 4 * ROLLOUT, "num_envs": num_envs, "n_steps": ROLLOUT // num_envs,
-        "batch_size": 64, "n_epochs": 2, "channels": 4, "blocks": 1, "hidden": 8,
+        "batch_size": 64, "n_epochs": 1, "channels": 4, "blocks": 1, "hidden": 8,
         "reward": "outcome", "snapshot_every": 2 * ROLLOUT, "evaluate_every": 10**9,
         "checkpoint_every": 2 * ROLLOUT, "regret_positions": 0, "device": "cpu",
     }
