@@ -46,7 +46,8 @@ class AZLearner:
             game, config.network_config)
         self.network: Final[nn.Module] = made.to(get_device(config.device))
         self.optimizer: Final = torch.optim.AdamW(
-            self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+            self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay,
+            fused=True)
         self.window: Final = ReplayWindow(game, config.window)
         games, self._rng = (np.random.default_rng([config.seed, part]) for part in range(2))
         self.selfplay: Final = SelfPlay(
