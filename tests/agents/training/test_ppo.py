@@ -14,12 +14,13 @@ from board_maps import moved
 from narrow import narrow, present
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from scipy.stats import chisquare
-from scripted import Indices, game_of_source
+from scripted import Indices, game_of_source, positions_of
 from small_runs import POOL, ROLLOUT, config, quiet_learner, run, same, training_state
 from stable_baselines3.common.monitor import Monitor
 
 from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import load_checkpoint
+from agents.networks.sb3_policy import NetworkPolicy
 from agents.training.config import PPOConfig
 from agents.training.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
 from agents.training.ppo import PPOLearner
@@ -228,6 +229,27 @@ def test_sampled_actions_follow_the_policy(trained: Trained) -> None:
     assert likely.sum() > 1
     expected = probabilities[likely] / probabilities[likely].sum() * counts[likely].sum()
     assert chisquare(counts[likely], expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_gradients_are_those_of_the_distributions_of_sb3(masked: bool) -> None:
+    """Values, log-probabilities, entropies, and what the network learns from each of them."""
+    model = quiet_learner(STORM, config()).model
+    policy = present(narrow(model.policy, NetworkPolicy))
+    rng = np.random.default_rng(7)
+    states = stack(positions_of(STORM, count=40, seed=7, share=0.2))
+    planes, masks = STORM.encode(states)
+    actions = torch.as_tensor(STORM.random_actions(states, rng))
+    given: Any = masks if masked else None
+    found = []
+    for evaluate in (policy.evaluate_actions, super(NetworkPolicy, policy).evaluate_actions):
+        outputs = evaluate(torch.as_tensor(planes), actions, given)
+        found.append([*outputs, *(
+            gradient for output in outputs for gradient in torch.autograd.grad(
+                present(output).pow(2).sum(), list(policy.network.parameters()),
+                retain_graph=True, materialize_grads=True))])
+    for mine, its in zip(*found, strict=True):
+        torch.testing.assert_close(mine, its, rtol=1e-3, atol=3e-5)
 
 
 def test_past_selves_are_copies_that_do_not_learn_on(tmp_path: Path) -> None:
