@@ -34,6 +34,8 @@ from experiments.web.crowd import play_crowd
 
 # Games at once where they are played in batches, and the steps taken between looks at the clock.
 GAMES: Final = 1024
+# As many as two threads pay for: what one of them does alone, in Python, is then a small part.
+LARGE_BATCH: Final = 4096
 WEB_GAMES: Final = 50
 # Positions of each ply of which all moves are valued.
 VALUED: Final = 8
@@ -94,19 +96,19 @@ def game_play(preset: str) -> Iterator[Run]:
 
 
 @contextmanager
-def vector_play(env_id: str, num_threads: int = 1) -> Iterator[Run]:
+def vector_play(env_id: str, games: int = GAMES, num_threads: int = 1) -> Iterator[Run]:
     """Random self-play in the batched environment: observations, masks, rewards, autoreset."""
-    env = gymnasium.make_vec(env_id, num_envs=GAMES, opponent=None, num_threads=num_threads)
+    env = gymnasium.make_vec(env_id, num_envs=games, opponent=None, num_threads=num_threads)
     env.reset(seed=0)
     env.action_space.seed(0)
-    ended = np.zeros(GAMES, dtype=np.bool_)
+    ended = np.zeros(games, dtype=np.bool_)
 
     def take_steps() -> int:
         nonlocal ended
         plies = 0
         for _ in range(STEPS):
             # The step after a game's end starts the next one and plays no ply.
-            plies += GAMES - int(np.count_nonzero(ended))
+            plies += games - int(np.count_nonzero(ended))
             _, _, ended, _, _ = env.step(env.action_space.sample())
         return plies
 
@@ -270,8 +272,10 @@ MEASUREMENTS: Final = {
     "core.random_play.sudden_death": Measurement("plies/s", partial(core_play, "sudden-death")),
     "game.storm": Measurement("plies/s", partial(game_play, "storm")),
     "vector.storm": Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1")),
+    "vector.storm.large":
+        Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1", LARGE_BATCH)),
     "vector.storm.threads2":
-        Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1", 2), 2),
+        Measurement("plies/s", partial(vector_play, "castle_env/Storm-v1", LARGE_BATCH, 2), 2),
     "vector.sudden_death":
         Measurement("plies/s", partial(vector_play, "castle_env/SuddenDeath-v1")),
     "gym.storm": Measurement("learner steps/s", partial(gym_play, "castle_env/Storm-v1")),

@@ -145,7 +145,7 @@ COMPARISONS: Final[Mapping[str, tuple[str, ...]]] = {
     "core.random_play.storm": ("pgx.connect_four.loop",),
     "game.storm": ("open_spiel.breakthrough", "open_spiel.connect_four"),
     "vector.storm": ("pgx.connect_four.step",),
-    "vector.storm.threads2": ("vector.storm",),
+    "vector.storm.threads2": ("vector.storm.large",),
     "gym.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
     "aec.storm": ("open_spiel.breakthrough.tensor", "open_spiel.connect_four.tensor"),
     "ppo.storm.learner_steps": ("ppo.storm.learner_steps.sb3",),

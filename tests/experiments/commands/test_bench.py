@@ -242,9 +242,9 @@ def test_missing_peers_are_lines_and_no_failure(
     assert "pip install open_spiel" in output
     result = json.loads(path.read_text())
     assert [row["name"] for row in result["rows"]] == [
-        "game.storm", "vector.storm", "vector.storm.threads2"]
+        "game.storm", "vector.storm", "vector.storm.large", "vector.storm.threads2"]
     assert [(row["ours"], row["theirs"]) for row in result["ratios"]] == [
-        ("vector.storm.threads2", "vector.storm")]
+        ("vector.storm.threads2", "vector.storm.large")]
 
 
 def test_ratios_of_medians(
