@@ -87,9 +87,9 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     ## Arguments
     num_envs: how many games. opponent: as in `CastleEnv`, or None for self-play. autoreset_mode:
     see above. num_threads: on how many threads, and no more than cores, compiled code runs; results
-    are the same. It pays from about 1,000 games on, while steps follow each other quickly: threads
-    that have waited for half a millisecond sleep, and the others do without them until they are
-    awake. The others are those of `CastleEnv`.
+    are the same. On free cores it pays from about 1,000 games on, while steps follow each other
+    quickly: threads that have waited for half a millisecond sleep, and the others do without them
+    until they are awake. The others are those of `CastleEnv`.
 
     ## Version history
     As in `CastleEnv`.
