@@ -57,9 +57,9 @@ class RunConfig:
     """Games played at once."""
     opening_plies: FromZero = 12
     """Games start after 0 to this many random plies, fewer where the rules make games short."""
-    batch_size: Count = 256
-    """Positions in one minibatch."""
-    learning_rate: Rate = 1.5e-3
+    batch_size: Count = 128
+    """Decisions in one minibatch."""
+    learning_rate: Rate = 1e-3
     """Step size of Adam at the start."""
     last_learning_rate: Rate = 2e-5
     """Step size of Adam at the end; it falls evenly over the steps of the run."""
@@ -182,6 +182,8 @@ class AZConfig(RunConfig):
 
     steps: Steps = 500_000
     """Positions of self-play in all."""
+    batch_size: Count = 256
+    """Positions in one minibatch."""
     learning_rate: Rate = 2e-3
     """Step size of AdamW at the start."""
     last_learning_rate: Rate = 2e-5
