@@ -166,9 +166,11 @@ def _entry_point(name: str) -> EntryPoint | None:
     """The installed agent of a name, or None; one installed a moment ago is found too."""
     place = name, tuple(sys.path)
     if place not in _found:
-        for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):
-            return _found.setdefault(place, entry)
-    return _found.get(place)
+        entries = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
+        if not entries:
+            return None
+        _found[place] = entries[0]
+    return _found[place]
 
 
 def _load_factory(entry: EntryPoint) -> AgentFactory:

@@ -183,6 +183,12 @@ def encode(
         write_mask(rules, moves, over, out_masks[index])
 
 
+@inlined_kernel
+def is_action(rules: Rules, action: int) -> bool:
+    """Whether a number stands for an action, legal or not."""
+    return 0 <= action < (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS)
+
+
 @kernel
 def apply_actions(
     table: RuleTable,
@@ -199,7 +205,7 @@ def apply_actions(
     rules = table[0]
     for index in range(len(states)):
         action = actions[index]
-        if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
+        if not is_action(rules, action):
             return index
         legal, position = play_action(rules, load(states, index), action)
         if not legal:

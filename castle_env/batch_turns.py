@@ -25,12 +25,13 @@ from castle_env.batch import (
     Floats,
     Ints,
     Masks,
+    is_action,
     load,
     seen_by,
     store,
     write_mask,
 )
-from castle_env.board import PASS, STORM_ACTIONS, SUDDEN_DEATH_ACTIONS
+from castle_env.board import PASS
 from castle_env.compiled import kernel
 from castle_env.kernels import (
     Rules,
@@ -74,7 +75,7 @@ def play_turns(
         if losing[index]:
             closed, ended, loser = True, True, seat
         elif not closed:
-            legal = 0 <= action < (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS)
+            legal = is_action(rules, action)
             if legal:
                 legal, position = play_action(rules, position, action)
             fault, closed = not legal, is_over(rules, position)
@@ -181,24 +182,3 @@ def take_turns(
                   out_rewards)
         observe(low, high, table, out_states, out_over, unheard, players, divisors, eights,
                 out_planes, out_masks)
-
-
-@kernel
-def reply(
-    table: RuleTable, states: PositionArray, games: Ints, actions: Ints, over: Flags
-) -> int:
-    """Play actions of the opponents, shape (k,), in the games with these numbers, (k,), in place.
-
-    Returns the index of the first action that is out of range or illegal, or -1.
-    """
-    rules = table[0]
-    for index in range(len(games)):
-        game, action = games[index], actions[index]
-        if action < 0 or action >= (SUDDEN_DEATH_ACTIONS if rules.steps else STORM_ACTIONS):
-            return index
-        legal, position = play_action(rules, load(states, game), action)
-        if not legal:
-            return index
-        store(states, game, position)
-        over[game] = is_over(rules, position)
-    return -1

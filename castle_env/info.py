@@ -21,7 +21,19 @@ import numpy as np
 import numpy.typing as npt
 
 from castle_env import batch
-from castle_env.batch_turns import BY_ROW, ILLEGAL, MARGIN, PLAYED, POINTS, REASON, WINNER
+from castle_env.batch_turns import (
+    BY_ROW,
+    FACTION_ENTERED,
+    ILLEGAL,
+    LOST_BY_ACTION,
+    MARGIN,
+    PLAYED,
+    POINTS,
+    REASON,
+    TURN_LIMIT_REACHED,
+    TURNS_PLAYED,
+    WINNER,
+)
 from castle_env.game import (
     ALL_TURNS_PLAYED,
     LAST_FACTION_ENTERED,
@@ -71,12 +83,12 @@ def one_end_info(game: Game, states: PositionArray, loser: int) -> dict[str, Any
     points = np.empty((1, 2, len(POINT_ROWS)), dtype=np.int64)
     batch.write_points(game.table, states, points)
     first, second = map(sum, points[0].tolist())
-    if loser >= 0:
-        reason, winner = 4, 1 - loser
-    else:
+    reason, winner = TURNS_PLAYED, -1 if first == second else int(first < second)
+    if game.rules.mode != STORM:
         entered = states["opposing_hand"][0] == 0
-        reason = 1 if game.rules.mode == STORM else 2 if entered else 3
-        winner = -1 if first == second else int(first < second)
+        reason = FACTION_ENTERED if entered else TURN_LIMIT_REACHED
+    if loser >= 0:
+        reason, winner = LOST_BY_ACTION, 1 - loser
     return {"end_reason": reason, "winner": winner, "margin": first - second,
             "victory_points": np.array((first, second)), "points_by_row": points[0]}
 

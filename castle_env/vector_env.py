@@ -8,7 +8,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from castle_env.batch_turns import TOLD, observe, reply, take_turns, tell_ends
+from castle_env.batch_turns import TOLD, observe, take_turns, tell_ends
 from castle_env.errors import IllegalActionError, OptionError
 from castle_env.info import final_infos, infos_of, tell_starts, text_infos, with_flags
 from castle_env.observation import CELLS, OBSERVATION_SHAPE, ObservationDtype
@@ -145,6 +145,13 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         self._illegal = illegal
         self._text_info = text_info
         self._make_games()
+        # The start of a new game, where compiled code starts them.
+        plain = opponent is None and render_mode is None and not self._own_starts
+        self._new_game: PositionArray = self.game.initial_states(
+            int(plain and self.autoreset_mode == AutoresetMode.NEXT_STEP))
+        self._both = np.full(num_envs, -1, dtype=np.int64)
+        self._none = np.zeros(num_envs, dtype=np.bool_)
+        self._all = ~self._none
         self._renderers = [Renderer(self.game, render_mode, self.metadata["render_fps"])
                            for _ in range(num_envs if render_mode else 0)]
         self._parts += self._renderers
@@ -161,12 +168,6 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         # Who has lost by an illegal action, or -1.
         self._losers = np.full(count, -1, dtype=np.int64)
         self._masks: npt.NDArray[np.int8] | None = None
-        # What never changes. The start of a new game, where compiled code starts them.
-        plain = self.opponent is None and self.render_mode is None and not self._own_starts
-        self._new_game: PositionArray = self.game.initial_states(
-            int(plain and self.autoreset_mode == AutoresetMode.NEXT_STEP))
-        self._both = np.full(count, -1, dtype=np.int64)
-        self._none, self._all = np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Legal action masks, shape (n, num_actions), int8."""
@@ -189,7 +190,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         info = infos_of(told, self.num_envs)
         tell_starts(info, np.arange(self.num_envs), self._players)
         self._tell_ends(self._over & ~self._unheard, told, rewards)
-        return self._observe(self._with_texts(info), self._encode())
+        self._add_texts(info)
+        return self._observe(info, self._encode())
 
     def step(
         self, actions: npt.NDArray[np.int64]
@@ -201,7 +203,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
             numbers, wrong = legalised(self.game, numbers, self._current_masks(), waiting,
                                        self._illegal, self.np_random)
         ended, told, rewards, seen = self._take_turns(numbers, wrong, waiting)
-        info = self._with_texts(infos_of(told, self.num_envs))
+        info: dict[str, Any] = infos_of(told, self.num_envs)
+        self._add_texts(info)
         any_ended = np.count_nonzero(ended) > 0
         if any_ended:
             self._on_end(np.flatnonzero(ended), info, rewards)
@@ -255,7 +258,9 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                          self._reward_divisor, *self._code, states, over, ended, losers, faults,
                          told, rewards, *seen)
         if np.count_nonzero(faults):
-            self._check(self.states, numbers, int(faults.argmax()))
+            fault = int(faults.argmax())
+            raise self.game.illegal(Position(*self.states[fault].item()),
+                                    self.game.check_action(numbers[fault]))
         if self._renderers:
             playing = np.flatnonzero(~(self._over | losing))
             self._record(playing, self.states[playing], numbers[playing])
@@ -274,18 +279,13 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
             return
         before = states[games]
         actions = self.game.action_array(self._opponent_actions(before, games), len(games))
-        self._check(before, actions, reply(self.game.table, states, games, actions, over))
+        states[games], over[games] = self.game.advance(before, actions)
         self._record(games, before, actions)
 
     def _opponent_actions(self, states: PositionArray, games: Indices) -> Indices:
         """Actions of the opponents in positions, shape (k,), of the games with these numbers."""
         assert self.opponent is not None
         return self.opponent.select_actions(states, self.np_random)
-
-    def _check(self, states: PositionArray, actions: Indices, fault: int) -> None:
-        if fault >= 0:
-            raise self.game.illegal(Position(*states[fault].item()),
-                                    self.game.check_action(actions[fault]))
 
     # Ends
 
@@ -344,15 +344,13 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
             return
         self._start(games)
         tell_starts(info, games, self._players[games])
-        if self._text_info:
-            info |= text_infos(self.game, self.states, info["end_reason"])
+        self._add_texts(info)
 
     # What the caller sees
 
-    def _with_texts(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _add_texts(self, info: dict[str, Any]) -> None:
         if self._text_info:
-            return info | text_infos(self.game, self.states, info["end_reason"])
-        return info
+            info |= text_infos(self.game, self.states, info["end_reason"])
 
     def _observe(self, info: dict[str, Any], seen: Seen) -> tuple[Observations, dict[str, Any]]:
         planes, masks = seen[0].reshape(self.num_envs, *OBSERVATION_SHAPE), seen[1]

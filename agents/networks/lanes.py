@@ -57,8 +57,8 @@ class LaneMap(nn.Module):
         if entries is None or entry_map is None:
             rows, columns = bias, bias
         else:
-            both_ends = torch.block_diag(entry_map.weight, entry_map.weight)
-            rows, columns = (nn.functional.linear(kind, both_ends, bias) for kind in entries)
+            rows, columns = (nn.functional.linear(kind, entry_map.weight, self.bias)
+                             .view(-1, len(bias)) for kind in entries)
         return torch.addmm(rows, lines[0], weight), torch.addmm(columns, lines[1], weight)
 
 
@@ -84,7 +84,7 @@ class SquareMap(nn.Module):
 class LaneBlock(nn.Module):
     """A residual layer: squares to lanes, a ReLU, and back to squares.
 
-    Shapes: squares (batch, 6, 6, channels) and entries (batch * 6, 2 * 6) to squares.
+    Shapes: squares (batch, 6, 6, channels) and entries (batch * 6 * 2, 6) to squares.
     """
 
     def __init__(self, channels: int, hidden: int) -> None:
@@ -138,7 +138,7 @@ class LaneNetwork(nn.Module):
         """Logits and values."""
         squares = self._embed(observations)
         rows, columns = observations.flatten(1).index_select(1, self.entry_order).chunk(2, dim=1)
-        entries = rows.reshape(-1, ENDS * SIZE), columns.reshape(-1, ENDS * SIZE)
+        entries = rows.reshape(-1, SIZE), columns.reshape(-1, SIZE)
         squares = self.blocks[0](squares, entries, self.entries)
         for block in self.blocks[1:]:
             squares = block(squares)

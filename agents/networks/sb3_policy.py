@@ -76,13 +76,14 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         legal, or None where all are. Values (batch, 1), and of what the policy draws the
         log-probabilities of the actions and its entropies in nats, (batch,).
         """
-        logits, values = self.network(obs)
+        outputs = self.extract_features(obs)
+        logits, values = self.action_net(outputs), self.value_net(outputs)
         if action_masks is not None:
             legal = torch.as_tensor(action_masks, device=logits.device).view(logits.shape) > 0
             logits = logits.masked_fill(~legal, ILLEGAL_LOGIT)
         logs = torch.log_softmax(logits, dim=1)
         entropies = -(logs.exp() * logs).sum(1)
-        return values[:, None], logs.gather(1, actions.long().view(-1, 1)).flatten(), entropies
+        return values, logs.gather(1, actions.long().view(-1, 1)).flatten(), entropies
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
