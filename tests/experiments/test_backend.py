@@ -28,23 +28,27 @@ from experiments.backend import Backend, BackendError, LocalBackend, RayBackend,
 from experiments.measure.match import play_match, play_matches
 from experiments.options import BackendOptions
 
-ray: Any = pytest.importorskip("ray")
-
 BACKENDS: dict[str, Backend] = {
     "one": LocalBackend(1), "two": LocalBackend(2), "ray": RayBackend(2)}
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
+def ray() -> Any:
+    """Ray, whose import takes seconds: not while tests are collected, in each process."""
+    return pytest.importorskip("ray")
+
+
+@pytest.fixture(scope="module")
+def cluster(ray: Any) -> Iterator[None]:
     """A real Ray cluster of two workers, which all `map` calls of this module share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(TESTS / "helpers"))  # where the workers find this module
-        start_cluster()
+        start_cluster(ray)
         yield
         ray.shutdown()
 
 
-def start_cluster(attempts: int = 5) -> None:
+def start_cluster(ray: Any, attempts: int = 5) -> None:
     """Ray gives its parts half a minute to start, which a busy machine may need more than once."""
     try:
         ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
@@ -53,7 +57,7 @@ def start_cluster(attempts: int = 5) -> None:
         ray.shutdown()
         if attempts == 1:
             raise
-        start_cluster(attempts - 1)
+        start_cluster(ray, attempts - 1)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -167,7 +171,7 @@ def dead_port() -> Iterator[int]:
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{}", "localhost:{}", "ray://127.0.0.1:{}", "auto"])
 def test_a_dead_cluster_is_refused_in_seconds(
-    address: str, monkeypatch: pytest.MonkeyPatch
+    ray: Any, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ray would try for minutes, by the address of a cluster that has gone, too."""
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
