@@ -147,7 +147,7 @@ class LaneNetwork(nn.Module):
         whole = torch.cat((board, (lanes[0].mean(1) + lanes[1].mean(1)) / KINDS), dim=1)
         values = self.value(torch.relu(self.value_hidden(whole))).flatten()
         logits = torch.cat((*(self.policy(kind).flatten(1) for kind in lanes),
-                            self.passing.expand(len(board), 1)), dim=1)
+                            self.passing.expand(board.shape[0], 1)), dim=1)
         return logits.index_select(1, self.action_order), values
 
     def _embed(self, observations: torch.Tensor) -> torch.Tensor:
