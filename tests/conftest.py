@@ -17,16 +17,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With pytest-xdist, all tests run in several processes, unless `-n` says otherwise.
+    """With pytest-xdist, all tests run in a process for each core, unless `-n` says otherwise.
 
-    There is one more than there are cores, as tests of the page and of killed processes mostly
-    wait. Tests of one file stay together, since they share what is dear to make.
+    Tests of one file stay together, since they share what is dear to make.
     """
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     parallel = config.pluginmanager.hasplugin("xdist") and not config.option.collectonly
     worker = hasattr(config, "workerinput")
     if whole and parallel and not worker and config.option.numprocesses is None:
-        config.option.numprocesses = (os.cpu_count() or 1) + 1
+        config.option.numprocesses = os.cpu_count()
         config.option.dist = "loadfile"
         config.option.loadscopereorder = False  # else files with many tests come first
 
