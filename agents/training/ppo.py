@@ -14,7 +14,7 @@ from torch import nn
 from agents.networks.agent import NetworkAgent
 from agents.networks.network import NetworkFactory, build_network, is_symmetric, make_network
 from agents.networks.policy import Policy
-from agents.networks.sb3_policy import NetworkPolicy
+from agents.networks.sb3_policy import LearnerPolicy
 from agents.openings import longest_opening
 from agents.training.config import PPOConfig
 from agents.training.opponent_pool import SNAPSHOT_PREFIX, OpponentPool
@@ -56,7 +56,7 @@ class PPOLearner:
             min(config.opening_plies, longest_opening(game)))
         self.vec_env: Final = SB3VecEnv(self.env, turns)
         self.model: Final = MaskablePPO(
-            NetworkPolicy, self.vec_env, seed=config.seed, device=config.device,
+            LearnerPolicy, self.vec_env, seed=config.seed, device=config.device,
             n_steps=config.n_steps, batch_size=config.batch_size, n_epochs=config.n_epochs,
             learning_rate=lambda _: config.rate_after(self.steps), gamma=self._gamma,
             gae_lambda=config.gae_lambda, ent_coef=config.ent_coef, vf_coef=config.vf_coef,
@@ -87,7 +87,7 @@ class PPOLearner:
 
     def _model_network(self) -> nn.Module:
         policy = self.model.policy
-        assert isinstance(policy, NetworkPolicy)
+        assert isinstance(policy, LearnerPolicy)
         return policy.network
 
     def _policy(self, network: nn.Module, one_side: bool = True) -> Policy:

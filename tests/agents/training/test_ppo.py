@@ -20,7 +20,7 @@ from stable_baselines3.common.monitor import Monitor
 
 from agents.networks.agent import NetworkAgent
 from agents.networks.checkpoint import load_checkpoint
-from agents.networks.sb3_policy import NetworkPolicy
+from agents.networks.sb3_policy import LearnerPolicy
 from agents.training.config import PPOConfig
 from agents.training.opponent_pool import LEAST_WEIGHT, OpponentPool, Sampling
 from agents.training.ppo import PPOLearner
@@ -235,14 +235,14 @@ def test_sampled_actions_follow_the_policy(trained: Trained) -> None:
 def test_gradients_are_those_of_the_distributions_of_sb3(masked: bool) -> None:
     """Values, log-probabilities, entropies, and what the network learns from each of them."""
     model = quiet_learner(STORM, config()).model
-    policy = present(narrow(model.policy, NetworkPolicy))
+    policy = present(narrow(model.policy, LearnerPolicy))
     rng = np.random.default_rng(7)
     states = stack(positions_of(STORM, count=40, seed=7, share=0.2))
     planes, masks = STORM.encode(states)
     actions = torch.as_tensor(STORM.random_actions(states, rng))
     given: Any = masks if masked else None
     found = []
-    for evaluate in (policy.evaluate_actions, super(NetworkPolicy, policy).evaluate_actions):
+    for evaluate in (policy.evaluate_actions, super(LearnerPolicy, policy).evaluate_actions):
         outputs = evaluate(torch.as_tensor(planes), actions, given)
         found.append([*outputs, *(
             gradient for output in outputs for gradient in torch.autograd.grad(
