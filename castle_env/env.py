@@ -238,7 +238,8 @@ class CastleEnv(gym.Env[Observation, Action]):
 
         `out_seen` is what the learner in `seat` sees then.
         """
-        chosen = self.opponent.select_actions(states, self.np_random)[0]
+        # Opponents may write into the positions that they are given.
+        chosen = self.opponent.select_actions(states.copy(), self.np_random)[0]
         action, after = self.game.check_action(chosen), np.empty(1, dtype=POSITION_DTYPE)
         found = answer_and_see(self.game.table, states, action, seat, *self._code, after, *out_seen)
         if found == ILLEGAL:

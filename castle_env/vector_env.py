@@ -241,7 +241,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
     def _take_turns(
         self, numbers: Indices, wrong: Flags, waiting: Flags
     ) -> tuple[Flags, Indices, npt.NDArray[np.float64], Seen | None]:
-        """Play the actions and the replies; errors change nothing.
+        """Play the actions and the replies; errors of both change nothing.
 
         Gives which games have ended, what is told of all, rewards and, where neither replies nor
         starts in Python follow, what is seen.
@@ -278,7 +278,8 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         if len(games) == 0:
             return
         before = states[games]
-        actions = self.game.action_array(self._opponent_actions(before, games), len(games))
+        # Opponents may write into the positions that they are given.
+        actions = self._opponent_actions(before.copy(), games)
         states[games], over[games] = self.game.advance(before, actions)
         self._record(games, before, actions)
 
@@ -324,18 +325,17 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
         In self-play compiled code starts games after NEXT_STEP's ends, without a call of this,
         except where there are frames, or a class has `_own_starts`.
         """
+        after, over, seats = self.states.copy(), self._over.copy(), self.seats.copy()
+        after[games] = self._first_states(len(games)) if states is None else states
+        over[games] = False
         for game in games if self._renderers else ():
             self._renderers[game].start()
-        self.states[games] = self._first_states(len(games)) if states is None else states
-        self._over[games] = self._unheard[games] = False
-        self._losers[games] = -1
         if self.opponent is not None:
-            seats = self.seats.copy()
             seats[games] = choose_seats(self._seat_rule, self._episodes[games], self.np_random)
-            self.seats = seats
-            waits = (self.states["ply"][games] & 1) != seats[games]
-            self._reply(self.states, self._over, games[waits])
-            self._unheard[games] = self._over[games]
+            self._reply(after, over, games[(after["ply"][games] & 1) != seats[games]])
+        self.states, self._over, self.seats = after, over, seats
+        self._unheard[games] = over[games]
+        self._losers[games] = -1
         self._episodes[games] += 1
 
     def _restart(self, games: Indices, info: dict[str, Any]) -> None:

@@ -23,11 +23,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from narrow import narrow
 from scripted import BLOCKED, ONE_FACTION, QUICK_DEATH, name_of
 
-from castle_env import ActionError, IllegalActionError, OptionError
+from castle_env import ActionError, Game, IllegalActionError, OptionError, load_ruleset
 from castle_env.board import PASS
 from castle_env.env import CastleEnv
 from castle_env.options import RulesetSource, Seat
-from castle_env.position import PositionArray
+from castle_env.position import Position, PositionArray, stack
 from castle_env.vector_env import CastleVectorEnv
 
 MODES = tuple(AutoresetMode)
@@ -164,7 +164,8 @@ def test_500_steps_of_samples_are_legal(
 def snapshot(envs: CastleVectorEnv) -> tuple[Any, ...]:
     """Everything that a refused call must leave alone."""
     return (envs.states.tobytes(), envs.seats.tolist(), envs.action_masks().tolist(),
-            envs.np_random.bit_generator.state)
+            envs._over.tolist(), envs._unheard.tolist(), envs._losers.tolist(),
+            envs._episodes.tolist(), envs.np_random.bit_generator.state)
 
 
 def legal_actions(envs: CastleVectorEnv) -> npt.NDArray[np.int64]:
@@ -186,6 +187,57 @@ def test_an_illegal_action_in_one_game_changes_no_game(mode: AutoresetMode, oppo
             assert str(action) in str(caught.value)
             assert snapshot(envs) == before
         envs.step(legal_actions(envs))
+
+
+class Scribbler:
+    """The first legal action; writes into the positions it is given, and fails when told to."""
+
+    name = "scribbler"
+
+    def __init__(self) -> None:
+        self.game, self.fails = Game(load_ruleset("storm")), False
+
+    def select_actions(
+        self, states: PositionArray, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        actions = self.game.legal_action_masks(states).argmax(axis=1)
+        states["own"] = states["opposing"] = 0
+        if self.fails:
+            raise RuntimeError("failed")
+        return np.asarray(actions, dtype=np.int64)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_opponents_may_write_into_what_they_are_given(mode: AutoresetMode) -> None:
+    envs = CastleVectorEnv(2, "storm", Scribbler(), seat=0, autoreset_mode=mode)
+    env = CastleEnv("storm", Scribbler(), seat=0)
+    envs.reset(seed=1)
+    env.reset(seed=1)
+    game = env.game
+    state, over = game.initial_state(), False
+    while not over:
+        assert env.state == Position(*envs.states[0].item()) == state
+        for _ in range(2):
+            action = int(game.legal_action_masks(stack([state])).argmax())
+            state = game.apply(state, action)
+        over = env.step(int(legal_actions(envs)[0]))[2]
+        envs.step(legal_actions(envs))
+    assert env.state == state
+
+
+def test_an_opponent_that_fails_at_a_start_starts_no_game() -> None:
+    opponent = Scribbler()
+    envs = CastleVectorEnv(3, "storm", opponent, seat=1)
+    envs.reset(seed=1)
+    envs.step(legal_actions(envs))
+    before, opponent.fails = snapshot(envs), True
+    for call in (envs.reset, lambda: envs.step(legal_actions(envs))):
+        with pytest.raises(RuntimeError, match="failed"):
+            call()
+        assert snapshot(envs) == before
+    opponent.fails = False
+    envs.step(legal_actions(envs))
+    assert envs.states["ply"].tolist() == [5, 5, 5]
 
 
 @pytest.mark.parametrize("actions", [
