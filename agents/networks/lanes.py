@@ -14,9 +14,9 @@ What the network sees of a turned board are the turned numbers: it is symmetric 
 Rulesets that are not (odd layouts, home edges, VP of squares) get a learned vector for each square
 and seat, and with it the network can tell sides apart.
 
-Tensors over lines and lanes come in pairs, of rows and of columns, as matrices with a row for each
-line: (batch * 6, numbers). The numbers of a line are those of its six squares in the board's order,
-or of the lane that is entered at its first square and then of the one that is entered at its last.
+Inside, lines and lanes are pairs of tensors, one for the rows of the board and one for its columns,
+each (batch * 6, numbers). A line's numbers are those of its six squares in the board's order; the
+lanes of a line are the one entered at its first square and then the one entered at its last.
 """
 
 import math
@@ -40,7 +40,9 @@ Pair: TypeAlias = tuple[torch.Tensor, torch.Tensor]
 class LaneMap(nn.Module):
     """A linear map of the six squares of each lane, nearest to its entry first.
 
-    Shapes: lines (batch * 6, 6 * inputs) to lanes (batch * 6, 2 * outputs).
+    Shapes: lines (batch * 6, 6 * inputs) to lanes (batch * 6, 2 * outputs). With `entries`,
+    (batch * 12, 6), numbers of where each lane's faction would come to stand, `entry_map` of these
+    is added.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -51,15 +53,15 @@ class LaneMap(nn.Module):
     def forward(
         self, lines: Pair, entries: Pair | None = None, entry_map: nn.Linear | None = None
     ) -> Pair:
-        """Numbers of all lanes, with `entry_map` of where their factions would come to stand."""
+        """Numbers of all lanes."""
         weight = torch.cat((self.weight, self.weight.flip(0)), dim=2).flatten(0, 1)
         bias = self.bias.repeat(ENDS)
         if entries is None or entry_map is None:
-            rows, columns = bias, bias
+            to_rows, to_columns = bias, bias
         else:
-            rows, columns = (nn.functional.linear(kind, entry_map.weight, self.bias)
-                             .view(-1, len(bias)) for kind in entries)
-        return torch.addmm(rows, lines[0], weight), torch.addmm(columns, lines[1], weight)
+            to_rows, to_columns = (nn.functional.linear(kind, entry_map.weight, self.bias)
+                                   .view(-1, len(bias)) for kind in entries)
+        return torch.addmm(to_rows, lines[0], weight), torch.addmm(to_columns, lines[1], weight)
 
 
 class SquareMap(nn.Module):
@@ -84,7 +86,7 @@ class SquareMap(nn.Module):
 class LaneBlock(nn.Module):
     """A residual layer: squares to lanes, a ReLU, and back to squares.
 
-    Shapes: squares (batch, 6, 6, channels) and entries (batch * 6 * 2, 6) to squares.
+    Shapes: squares (batch, 6, 6, channels) and entries (batch * 12, 6) to squares.
     """
 
     def __init__(self, channels: int, hidden: int) -> None:

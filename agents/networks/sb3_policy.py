@@ -71,12 +71,13 @@ class NetworkPolicy(MaskableActorCriticPolicy):
         super()._build(lr_schedule)
         self.action_net = _Columns(slice(self._num_actions))
         self.value_net = _Columns(slice(self._num_actions, None))  # type: ignore[assignment]
+        # SB3's has the weights of the heads that are replaced here.
         self.optimizer = self.optimizer_class(  # type: ignore[call-arg]
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
 
 class LearnerPolicy(NetworkPolicy):
-    """The same policy, quicker to learn: what `castle train` has instead of SB3's code."""
+    """The same policy with its own `evaluate_actions` and a fused Adam, for `castle train`."""
 
     def evaluate_actions(
         self, obs: Any, actions: torch.Tensor, action_masks: Any = None

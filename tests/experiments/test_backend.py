@@ -34,7 +34,7 @@ BACKENDS: dict[str, Backend] = {
 
 @pytest.fixture(scope="module")
 def ray() -> Any:
-    """Ray, whose import takes seconds: not while tests are collected, in each process."""
+    """Ray, imported when a test first needs it: that takes seconds of each process of tests."""
     return pytest.importorskip("ray")
 
 
