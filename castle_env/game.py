@@ -256,9 +256,17 @@ class Game:
         over = np.empty(len(states), dtype=np.bool_)
         at_fault = batch.apply_actions(self.table, states, numbers, after, over)
         if at_fault >= 0:
-            number = self.check_action(numbers[at_fault])
-            raise self.illegal(Position(*states[at_fault].item()), number)
+            raise self.illegal_in_batch(states, numbers, at_fault)
         return after, over
+
+    def illegal_in_batch(
+        self, states: PositionArray, actions: npt.NDArray[np.int64], index: int
+    ) -> IllegalActionError:
+        """The error for the action of one position, which is known to be at fault.
+
+        Raises `ActionError` where that is out of range.
+        """
+        return self.illegal(Position(*states[index].item()), self.check_action(actions[index]))
 
     def action_array(self, actions: object, count: int) -> npt.NDArray[np.int64]:
         """Actions as int64, shape (count,); `ActionError` unless they are that many integers."""

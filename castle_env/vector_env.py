@@ -32,7 +32,7 @@ from castle_env.options import (
     observation_space,
     start_states,
 )
-from castle_env.position import Position, PositionArray
+from castle_env.position import PositionArray
 from castle_env.renderer import Renderer
 from castle_env.slices import Slices
 from castle_env.spaces import LegalDiscrete, LegalMultiDiscrete
@@ -258,9 +258,7 @@ class CastleVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], npt.NDArray
                          self._reward_divisor, *self._code, states, over, ended, losers, faults,
                          told, rewards, *seen)
         if np.count_nonzero(faults):
-            fault = int(faults.argmax())
-            raise self.game.illegal(Position(*self.states[fault].item()),
-                                    self.game.check_action(numbers[fault]))
+            raise self.game.illegal_in_batch(self.states, numbers, int(faults.argmax()))
         if self._renderers:
             playing = np.flatnonzero(~(self._over | losing))
             self._record(playing, self.states[playing], numbers[playing])
